@@ -1,0 +1,3 @@
+//! placeholder
+#[test]
+fn bin() { println!("{}", env!("CARGO_BIN_EXE_misbehave")); }

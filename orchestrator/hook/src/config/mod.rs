@@ -1,0 +1,1 @@
+//! `config.toml`: its keys, its defaults, its errors.

@@ -1,0 +1,3 @@
+//! The built-in stages of a session open.
+
+pub mod ground;

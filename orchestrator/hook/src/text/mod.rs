@@ -1,0 +1,1 @@
+//! Text bound for a model: cleaned, cut, composed.
