@@ -1,3 +1,12 @@
-//! placeholder
-#[test]
-fn bin() { println!("{}", env!("CARGO_BIN_EXE_misbehave")); }
+//! The guarantees of one bounded run, a file each. The misbehaving is done by the program `misbehave`.
+
+mod bounded_memory;
+mod detached_runs;
+mod dies_with_its_parent;
+mod exit_is_exit;
+mod group_without_init;
+mod nothing_survives;
+mod returns_in_time;
+mod sessions;
+mod sound_start;
+mod support;

@@ -1,0 +1,48 @@
+//! Who a process is: a pid alone is recycled, so its start time and the boot belong to it.
+
+use std::fs;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::procfs;
+
+/// A process, for as long as the machine is not booted again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The process id, as seen in this PID namespace.
+    pub pid: i32,
+    /// The start time in clock ticks since boot (`/proc/<pid>/stat`, field 22; see `proc(5)`).
+    pub start_time: u64,
+    /// The boot (`/proc/sys/kernel/random/boot_id`).
+    pub boot_id: String,
+}
+
+impl Identity {
+    /// The identity of a living process.
+    ///
+    /// # Errors
+    /// Where `/proc` cannot be read or has no such process.
+    pub fn of(pid: i32) -> io::Result<Self> {
+        let stat = procfs::stat(pid).ok_or_else(|| io::Error::from_raw_os_error(nix::libc::ESRCH))?;
+        Ok(Self { pid, start_time: stat.start_time, boot_id: boot_id()? })
+    }
+
+    /// The identity of the calling process.
+    ///
+    /// # Errors
+    /// Where `/proc` cannot be read.
+    pub fn current() -> io::Result<Self> {
+        Self::of(nix::unistd::getpid().as_raw())
+    }
+
+    /// Whether that very process still runs. A zombie does not.
+    pub fn is_alive(&self) -> bool {
+        procfs::stat(self.pid).is_some_and(|stat| stat.start_time == self.start_time && !stat.is_dead())
+            && boot_id().is_ok_and(|boot| boot == self.boot_id)
+    }
+}
+
+fn boot_id() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}

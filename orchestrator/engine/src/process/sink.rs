@@ -1,0 +1,125 @@
+//! Writing to a standard output that was inherited: a slow or stuck reader must not hold the writer up, and
+//! `O_NONBLOCK` must not be set on it, because the file description is shared with whoever else has it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::socket::{MsgFlags, send};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::sys;
+
+/// One of the program's own standard outputs, written without ever blocking the thread on a reader. Give a write a
+/// bound with `tokio::time::timeout`.
+#[derive(Debug)]
+pub struct Sink(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    /// A pipe or a terminal, opened anew: a file description of our own, which may be set not to block.
+    Own(AsyncFd<OwnedFd>),
+    /// A socket: every call says for itself that it will not wait.
+    Socket(AsyncFd<OwnedFd>),
+    /// A file or a device that is always ready; or what could not be opened anew, a page at a time when there is
+    /// room.
+    Plain(OwnedFd),
+    Paged(AsyncFd<OwnedFd>),
+}
+
+impl Sink {
+    /// Standard output.
+    ///
+    /// # Errors
+    /// Where it is closed.
+    pub fn stdout() -> io::Result<Self> {
+        Self::new(io::stdout().as_fd())
+    }
+
+    /// Standard error.
+    ///
+    /// # Errors
+    /// Where it is closed.
+    pub fn stderr() -> io::Result<Self> {
+        Self::new(io::stderr().as_fd())
+    }
+
+    fn new(fd: BorrowedFd<'_>) -> io::Result<Self> {
+        let copy = sys::duplicate_above_2(fd)?;
+        let kind = File::from(copy.try_clone()?).metadata()?.file_type();
+        if kind.is_socket() {
+            return Ok(Self(Kind::Socket(sys::watch(copy, Interest::WRITABLE)?)));
+        }
+        if kind.is_file() {
+            return Ok(Self(Kind::Plain(copy)));
+        }
+        let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+        let anew = File::options()
+            .write(true)
+            .custom_flags(flags.bits())
+            .open(format!("/proc/self/fd/{}", fd.as_raw_fd()));
+        if let Ok(own) = anew
+            && let Ok(own) = sys::watch(own.into(), Interest::WRITABLE)
+        {
+            return Ok(Self(Kind::Own(own)));
+        }
+        let spare = copy.try_clone()?;
+        // The reactor refuses what is always ready.
+        Ok(Self(sys::watch(copy, Interest::WRITABLE).map_or(Kind::Plain(spare), Kind::Paged)))
+    }
+
+    /// Writes everything. May be dropped at any point; a part has been written then.
+    ///
+    /// # Errors
+    /// As `write(2)`; `BrokenPipe` when the reader is gone.
+    pub async fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let written = match &self.0 {
+                Kind::Own(fd) => ready(fd, |fd| nix::unistd::write(fd, bytes)).await,
+                Kind::Socket(fd) => {
+                    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+                    ready(fd, |fd| send(fd.as_raw_fd(), bytes, flags)).await
+                }
+                // poll(2) promises room for PIPE_BUF bytes, and that a write of so many is not split.
+                Kind::Paged(fd) => {
+                    let page = &bytes[..bytes.len().min(nix::libc::PIPE_BUF)];
+                    ready(
+                        fd,
+                        |fd| if has_room(fd) { nix::unistd::write(fd, page) } else { Err(Errno::EAGAIN) },
+                    )
+                    .await
+                }
+                Kind::Plain(fd) => nix::unistd::write(fd, bytes),
+            };
+            match written {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn ready(
+    fd: &AsyncFd<OwnedFd>,
+    mut write: impl FnMut(&OwnedFd) -> Result<usize, Errno>,
+) -> Result<usize, Errno> {
+    loop {
+        let mut guard = fd.writable().await.map_err(|_| Errno::EIO)?;
+        match write(guard.get_inner()) {
+            Err(Errno::EAGAIN) => guard.clear_ready(),
+            result => return result,
+        }
+    }
+}
+
+fn has_room(fd: &OwnedFd) -> bool {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    matches!(poll(&mut [PollFd::new(fd.as_fd(), PollFlags::POLLOUT)], PollTimeout::ZERO), Ok(1..))
+}
