@@ -50,4 +50,6 @@ compile_error!("dogwatch-engine needs Linux: it rests on subreapers, pidfds and 
 #[allow(unsafe_code)]
 pub mod process;
 
+pub mod stages;
+
 pub use process::supervisor::init;

@@ -1,0 +1,82 @@
+//! One stage: what it is called, how long it may take, how its text is made.
+
+use std::time::Duration;
+
+use crate::process::{Captured, Command, Deadline, Outcome};
+
+/// Makes a stage's text of what its command printed. `None`: it has nothing to say.
+pub type Render = Box<dyn FnOnce(&Captured) -> Option<String>>;
+
+/// How a stage's text is made.
+pub enum Work {
+    /// By a function, on a thread of its own: a file system that hangs holds up that thread and nobody else.
+    /// `None`: it has nothing to say. A panic is a failed stage.
+    Function(Box<dyn FnOnce() -> Option<String> + Send>),
+    /// By a command. What it printed goes through `render` however it ended, so `render` also sees a non-zero exit
+    /// and what a command that was stopped had printed until then.
+    Command {
+        /// The command.
+        command: Command,
+        /// What becomes of its output.
+        render: Render,
+    },
+}
+
+impl std::fmt::Debug for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Function(_) => f.write_str("Function"),
+            Self::Command { command, .. } => f.debug_tuple("Command").field(command).finish(),
+        }
+    }
+}
+
+/// A part of the text.
+#[derive(Debug)]
+pub struct Stage {
+    /// Its name, for the reader and for the banner.
+    pub name: String,
+    /// How long it may take. Past that it is stopped and replaced by one line.
+    pub bound: Deadline,
+    /// How its text is made.
+    pub work: Work,
+}
+
+/// How a stage ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StageEnd {
+    /// It is done.
+    Done,
+    /// It overran its own bound.
+    OverBound,
+    /// It could not be run, or panicked, or its supervisor was lost: why.
+    Failed(String),
+    /// The whole came to its end first: its deadline passed or it was interrupted.
+    Unfinished,
+    /// The whole came to its end before this stage's turn to start.
+    NeverStarted,
+}
+
+/// What became of a stage.
+#[derive(Debug)]
+pub struct StageReport {
+    /// The stage's name.
+    pub name: String,
+    /// How it ended.
+    pub end: StageEnd,
+    /// Its text; empty if it has nothing to say. Of an unfinished stage what it had; of one over its bound, or failed,
+    /// one line that says so.
+    pub text: String,
+    /// Bytes of its command's stdout that fell to the cap before they could become text.
+    pub dropped_bytes: u64,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// What became of its command, if it has one that ran.
+    pub outcome: Option<Outcome>,
+}
+
+impl StageReport {
+    pub(crate) fn new(name: String, end: StageEnd, elapsed: Duration) -> Self {
+        Self { name, end, text: String::new(), dropped_bytes: 0, elapsed, outcome: None }
+    }
+}

@@ -1,0 +1,233 @@
+//! Many bounded runs as one ordered text.
+
+use std::future::pending;
+use std::time::{Duration, Instant};
+
+use dogwatch_engine::process::{Captured, Command, Deadline, Engine};
+use dogwatch_engine::stages::{
+    Digest, DigestReport, External, ExternalReport, Progress, Stage, StageEnd, Truncation, Work,
+};
+
+const MISBEHAVE: &str = env!("CARGO_BIN_EXE_misbehave");
+/// What a loaded machine may add to a bound before a test calls it broken.
+const SLACK: Duration = Duration::from_secs(8);
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+fn deadline(ms: u64) -> Deadline {
+    Deadline::new(Duration::from_millis(ms)).unwrap()
+}
+
+fn digest(ms: u64) -> Digest {
+    Digest::new(Engine::with_supervisor(MISBEHAVE), deadline(ms))
+}
+
+fn text(name: &str, text: &'static str) -> Stage {
+    let work = Work::Function(Box::new(move || (!text.is_empty()).then(|| text.to_owned())));
+    Stage { name: name.to_owned(), bound: deadline(60_000), work }
+}
+
+fn shell(name: &str, bound: Deadline, script: &str) -> Stage {
+    let command = Command::new("/bin/sh").args(["-c", script]);
+    let render = Box::new(|captured: &Captured| Some(String::from_utf8_lossy(&captured.stdout).into_owned()));
+    Stage { name: name.to_owned(), bound, work: Work::Command { command, render } }
+}
+
+/// Runs the stages; the texts as they were told, and the report.
+fn run(digest: &Digest, stages: Vec<Stage>) -> (Vec<String>, DigestReport) {
+    let mut told = Vec::new();
+    let report = block_on(digest.run(stages, pending(), |progress| {
+        if let Progress::Turn(stage) = progress {
+            told.push(stage.text.clone());
+        }
+    }));
+    (told, report)
+}
+
+fn ends(report: &DigestReport) -> Vec<&StageEnd> {
+    report.stages.iter().map(|stage| &stage.end).collect()
+}
+
+#[test]
+fn texts_come_in_order_whatever_ends_first() {
+    let stages = vec![
+        shell("slow", deadline(60_000), "sleep 0.3; echo slow"),
+        text("quick", "quick\n"),
+        text("silent", ""),
+        shell("other", deadline(60_000), "echo other"),
+    ];
+    let (told, report) = run(&digest(60_000), stages);
+    assert_eq!(told, ["slow\n", "quick\n", "", "other\n"]);
+    assert_eq!(report.truncation, None);
+    assert!(report.stages.iter().all(|stage| stage.end == StageEnd::Done));
+}
+
+#[test]
+fn stages_work_at_the_same_time() {
+    // Each waits for the other: one after the other they would never end.
+    let folder = tempfile::tempdir().unwrap();
+    let script = |own: &str, other: &str| {
+        let path = folder.path().display();
+        format!("touch {path}/{own}; while [ ! -e {path}/{other} ]; do sleep 0.01; done; echo {own}")
+    };
+    let stages = vec![
+        shell("a", deadline(60_000), &script("a", "b")),
+        shell("b", deadline(60_000), &script("b", "a")),
+    ];
+    assert_eq!(run(&digest(60_000), stages).0, ["a\n", "b\n"]);
+}
+
+#[test]
+fn a_stage_over_its_bound_is_replaced_by_one_line_and_the_next_takes_its_turn() {
+    let hang = Stage {
+        name: "thread".to_owned(),
+        bound: deadline(100),
+        work: Work::Function(Box::new(|| {
+            std::thread::sleep(Duration::from_secs(20));
+            Some("late".to_owned())
+        })),
+    };
+    let stages = vec![shell("hang", deadline(300), "echo partial; sleep 600"), hang, text("next", "next\n")];
+    let started = Instant::now();
+    let (told, report) = run(&digest(60_000), stages);
+    assert!(started.elapsed() < SLACK);
+    assert_eq!(told[0], "[hang: not finished within its bound of 300 ms]\n");
+    assert_eq!(told[1], "[thread: not finished within its bound of 100 ms]\n");
+    assert_eq!(told[2], "next\n");
+    assert_eq!(report.truncation, None, "a stage's own bound does not truncate the whole");
+}
+
+#[test]
+fn at_the_deadline_what_is_finished_is_there_and_the_rest_is_named() {
+    let mut digest = digest(1_000);
+    digest.commands_at_once = 2;
+    let stages = vec![
+        text("first", "first\n"),
+        shell("hangs", deadline(60_000), "echo had this; sleep 600"),
+        shell("deaf", deadline(60_000), "trap '' TERM; sleep 600"),
+        shell("queued", deadline(60_000), "echo never"),
+        text("last", "last\n"),
+    ];
+    let started = Instant::now();
+    let (told, report) = run(&digest, stages);
+    assert!(started.elapsed() < Duration::from_secs(2) + SLACK);
+    assert_eq!(told[0], "first\n");
+    assert_eq!(told[1], "had this\n[hangs: cut here, it did not finish]\n");
+    assert_eq!(told[4], "last\n");
+    assert_eq!(report.truncation, Some(Truncation::Deadline(Duration::from_secs(1))));
+    assert_eq!(report.names(&StageEnd::Unfinished), ["hangs", "deaf"]);
+    assert_eq!(report.names(&StageEnd::NeverStarted), ["queued"]);
+}
+
+#[test]
+fn an_interruption_keeps_the_text_so_far() {
+    let stages = vec![
+        text("first", "first\n"),
+        shell("hangs", deadline(60_000), "echo had this; sleep 600"),
+        Stage {
+            name: "thread".to_owned(),
+            bound: deadline(60_000),
+            work: Work::Function(Box::new(|| {
+                std::thread::sleep(Duration::from_secs(20));
+                None
+            })),
+        },
+    ];
+    let digest = digest(60_000);
+    let report = block_on(digest.run(
+        stages,
+        async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            15
+        },
+        |_| {},
+    ));
+    assert_eq!(report.truncation, Some(Truncation::Interrupted(15)));
+    assert_eq!(ends(&report), [&StageEnd::Done, &StageEnd::Unfinished, &StageEnd::Unfinished]);
+    assert!(report.stages[1].text.starts_with("had this\n"));
+}
+
+#[test]
+fn a_stage_that_cannot_run_or_panics_says_so_and_harms_nobody() {
+    let missing = Stage {
+        name: "missing".to_owned(),
+        bound: deadline(60_000),
+        work: Work::Command { command: Command::new("/no/such"), render: Box::new(|_| None) },
+    };
+    let panics = Stage {
+        name: "panics".to_owned(),
+        bound: deadline(60_000),
+        work: Work::Function(Box::new(|| panic!("so it goes"))),
+    };
+    let (told, report) = run(&digest(60_000), vec![missing, panics, text("next", "next\n")]);
+    assert_eq!(told[0], "[missing: cannot run /no/such: no such program]\n");
+    assert_eq!(told[1], "[panics: internal error: so it goes]\n");
+    assert_eq!(told[2], "next\n");
+    assert!(matches!(report.stages[0].end, StageEnd::Failed(_)));
+}
+
+#[test]
+fn all_texts_together_stay_under_the_cap_and_nothing_follows_a_cut() {
+    let mut digest = digest(60_000);
+    digest.cap_bytes = 1000;
+    let stages = vec![
+        text("small", "small\n"),
+        shell("large", deadline(60_000), &format!("{MISBEHAVE} zeros 5000 | tr '\\0' 'x'")),
+        text("after", "after\n"),
+    ];
+    let (told, report) = run(&digest, stages);
+    assert_eq!(told[0], "small\n");
+    assert_eq!(told[1].len(), 994);
+    assert_eq!(told[2], "");
+    assert_eq!(report.missing_bytes, 5000 - 994 + 6);
+}
+
+#[test]
+fn leftovers_of_a_stage_end_with_it_and_not_with_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let pid_file = folder.path().join("pid");
+    let pid = pid_file.display();
+    let leaves = format!(
+        "setsid sh -c 'echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600' > /dev/null & \
+                 while [ ! -e {pid} ]; do sleep 0.01; done; echo left"
+    );
+    // Ends when the other's leftover is gone.
+    let waits = format!(
+        "while [ ! -e {pid} ]; do sleep 0.01; done; while kill -0 $(cat {pid}) 2>/dev/null; do sleep 0.01; done; \
+         echo gone"
+    );
+    let stages = vec![shell("leaves", deadline(60_000), &leaves), shell("waits", deadline(30_000), &waits)];
+    assert_eq!(run(&digest(60_000), stages).0, ["left\n", "gone\n"]);
+}
+
+fn external(digest: &Digest, script: &str, stages: &[&str]) -> (String, ExternalReport) {
+    let folder = tempfile::tempdir().unwrap();
+    let stage_file = folder.path().join("stage");
+    std::fs::write(&stage_file, "").unwrap();
+    let stages: Vec<String> = stages.iter().map(|id| (*id).to_owned()).collect();
+    let command = Command::new("/bin/sh").args(["-c", script]);
+    let external = External { command, stages: &stages, stage_file: &stage_file };
+    let mut text = Vec::new();
+    let report = block_on(external.run(digest, pending(), |bytes| text.extend_from_slice(bytes))).unwrap();
+    (String::from_utf8(text).unwrap(), report)
+}
+
+#[test]
+fn an_external_digest_that_ends_is_whole() {
+    let (text, report) = external(&digest(60_000), "echo a > $DOGWATCH_STAGE_FILE; echo text", &["a", "b"]);
+    assert_eq!(text, "text\n");
+    assert_eq!(report.truncation, None);
+    assert!(report.unfinished.is_empty() && report.never_started.is_empty());
+}
+
+#[test]
+fn an_external_digest_that_hangs_is_cut_and_says_where_it_was() {
+    let script = "echo one > $DOGWATCH_STAGE_FILE; echo text of one; \
+                  echo two > $DOGWATCH_STAGE_FILE; echo begun; sleep 600";
+    let (text, report) = external(&digest(800), script, &["one", "two", "three"]);
+    assert_eq!(text, "text of one\nbegun\n");
+    assert!(matches!(report.truncation, Some(Truncation::Deadline(_))));
+    assert_eq!((report.unfinished, report.never_started), (vec!["two".to_owned()], vec!["three".to_owned()]));
+}
