@@ -201,18 +201,18 @@ fn prepare(command: &Command, bounds: &Bounds) -> Result<(Ours, Theirs), StartEr
     let program = command.program.to_string_lossy().into_owned();
     let spec = Spec::new(command, bounds)?;
     let system = |source: io::Error| StartError::System { program: program.clone(), source };
-    let errno = |errno: Errno| system(errno.into());
+    let refused = |errno: Errno| system(errno.into());
     let stdin = match command.stdin {
         Stdin::Null => sys::dev_null().map_err(system)?,
         Stdin::Inherit => io::stdin().as_fd().try_clone_to_owned().map_err(system)?,
     };
-    let (stdout_read, stdout) = pipe2(OFlag::O_CLOEXEC).map_err(errno)?;
-    let (stderr_read, stderr) = pipe2(OFlag::O_CLOEXEC).map_err(errno)?;
+    let (stdout_read, stdout) = pipe2(OFlag::O_CLOEXEC).map_err(refused)?;
+    let (stderr_read, stderr) = pipe2(OFlag::O_CLOEXEC).map_err(refused)?;
     let mut read_ends = Vec::new();
     for pipe in [&stdout_read, &stderr_read] {
         read_ends.push(pipe.try_clone().map_err(system)?);
     }
-    let (ours, theirs) = wire::channel().map_err(errno)?;
+    let (ours, theirs) = wire::channel().map_err(refused)?;
     let stdio = Stdio { stdin, stdout, stderr, read_ends };
     Ok((
         Ours { program: program.clone(), control: ours, stdout: stdout_read, stderr: stderr_read },

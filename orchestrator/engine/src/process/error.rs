@@ -100,14 +100,13 @@ impl StartError {
     pub(crate) fn from_step(program: String, folder: Option<PathBuf>, step: Step, errno: i32) -> Self {
         let source = io::Error::from_raw_os_error(errno);
         match (step, Errno::from_raw(errno)) {
-            (Step::Fork, Errno::EAGAIN) => Self::OutOfProcesses { program },
+            // exec answers EAGAIN when its caller changed its user before and that user is over the limit.
+            (Step::Fork | Step::Exec, Errno::EAGAIN) => Self::OutOfProcesses { program },
             (Step::Chdir, _) => {
                 Self::BadWorkingFolder { program, folder: folder.unwrap_or_default(), source }
             }
             (Step::Exec, Errno::ENOENT | Errno::ENOTDIR) => Self::NotFound { program },
             (Step::Exec, Errno::E2BIG) => Self::ArgumentsTooLong { program },
-            // exec answers EAGAIN when a program changed its user before and that user is over the limit.
-            (Step::Exec, Errno::EAGAIN) => Self::OutOfProcesses { program },
             (Step::Exec, _) => Self::NotExecutable { program, source },
             (Step::Fork | Step::Redirect, _) => Self::System { program, source },
         }

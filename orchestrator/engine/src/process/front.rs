@@ -128,7 +128,7 @@ impl Run {
         match status {
             Ok(Some(Status::Started { leader })) => {
                 run.leader = leader;
-                return Ok(run);
+                Ok(run)
             }
             Ok(Some(Status::StartFailed { step, errno })) => {
                 run.reap().await;
@@ -184,12 +184,11 @@ impl Run {
                 Event::Stderr(Read::Bytes(count)) => {
                     return Some(Chunk { channel: Channel::Stderr, bytes: self.stderr.chunk(count) });
                 }
-                Event::Stdout(_) | Event::Stderr(_) => {}
                 Event::Status(Ok(Some(Status::Done(report)))) => self.end(report),
                 Event::Status(Ok(Some(Status::Killing))) => {
                     self.backstop = Instant::now() + KILL_BOUND + SLACK;
                 }
-                Event::Status(Ok(Some(_))) => {}
+                Event::Stdout(_) | Event::Stderr(_) | Event::Status(Ok(Some(_))) => {}
                 Event::Status(Ok(None) | Err(_)) | Event::Backstop => {
                     let report = self.take_over().await;
                     self.end(report);

@@ -131,9 +131,8 @@ impl Keeper {
         if ended {
             return match (self.cause, self.leftover) {
                 (None, Leftover::Keep) => Next::End,
-                (None, Leftover::Kill) => Next::Kill,
                 (Some(_), _) if self.tree.has_others() => Next::Wait,
-                (Some(_), _) => Next::Kill,
+                _ => Next::Kill,
             };
         }
         if self.tree.reap_strays() { Next::LookAgain } else { Next::Wait }

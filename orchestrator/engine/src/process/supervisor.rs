@@ -51,7 +51,7 @@ pub fn init() {
         b"detached" => supervise_detached(),
         _ => Err(Errno::EINVAL),
     });
-    sys::exit_now(if matches!(result, Ok(Ok(()))) { 0 } else { 1 })
+    sys::exit_now(i32::from(!matches!(result, Ok(Ok(())))))
 }
 
 /// Whether [`init`] was called in this process.
@@ -173,7 +173,7 @@ fn fork_keeper(control: OwnedFd) -> Option<i32> {
                 // owners are never dropped, because this process ends by `exit_now`.
                 let control = unsafe { sys::take_descriptor(3) };
                 let result = std::panic::catch_unwind(|| keep_forked(control));
-                sys::exit_now(if matches!(result, Ok(Ok(()))) { 0 } else { 1 });
+                sys::exit_now(i32::from(!matches!(result, Ok(Ok(())))));
             }
             sys::exit_now(1)
         }

@@ -136,15 +136,16 @@ impl Tree {
                 });
                 others
             }
-            Reach::Group => self.group_members() > 0,
+            Reach::Group => self.group_members().next().is_some(),
         }
     }
 
     /// The living members of the leader's group, the leader aside.
-    fn group_members(&self) -> u64 {
-        let others =
-            |stat: &procfs::Stat| stat.group == self.leader && stat.pid != self.leader && !stat.is_dead();
-        procfs::all().filter(others).count() as u64
+    fn group_members(&self) -> impl Iterator<Item = i32> + use<> {
+        let leader = self.leader;
+        procfs::all()
+            .filter(move |stat| stat.group == leader && stat.pid != leader && !stat.is_dead())
+            .map(|stat| stat.pid)
     }
 
     /// Asks everything to stop: TERM, and CONT, because a stopped process does not act on TERM.
@@ -180,33 +181,35 @@ impl Tree {
     }
 
     fn kill_group(&mut self, until: Instant) -> Vec<Survivor> {
-        let members = self.group_members();
+        let members = self.group_members().count() as u64;
         self.signal_group(SIGKILL);
         while !self.leader_has_ended() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
         // Once more while the zombie still keeps the group's id ours: a member may have forked meanwhile.
         self.signal_group(SIGKILL);
-        let mut left = Vec::new();
-        while members > 0 {
-            left = procfs::all()
-                .filter(|stat| stat.group == self.leader && stat.pid != self.leader && !stat.is_dead())
-                .collect::<Vec<_>>();
-            if left.is_empty() || Instant::now() >= until {
-                break;
-            }
-            self.signal_group(SIGKILL);
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let left = if members > 0 { self.end_members(until) } else { Vec::new() };
         let ended = self.leader_has_ended();
         self.killed += members.saturating_sub(left.len() as u64);
-        let mut pids: Vec<i32> = left.iter().map(|stat| stat.pid).collect();
+        let mut pids = left;
         if ended {
             self.let_go();
         } else {
             pids.push(self.leader);
         }
         name_survivors(&pids)
+    }
+
+    /// Kills members of the group until none is left or the time is over; the pids of those that are.
+    fn end_members(&self, until: Instant) -> Vec<i32> {
+        loop {
+            let left: Vec<i32> = self.group_members().collect();
+            if left.is_empty() || Instant::now() >= until {
+                return left;
+            }
+            self.signal_group(SIGKILL);
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn kill_subtree(&mut self, until: Instant) -> Vec<Survivor> {
@@ -231,7 +234,7 @@ impl Tree {
             }
             stuck_rounds = if signalled == 0 && !refused.is_empty() { stuck_rounds + 1 } else { 0 };
             if Instant::now() >= until || stuck_rounds >= 20 {
-                return self.survivors();
+                return Self::survivors();
             }
             self.wait_for_an_end(Duration::from_millis(if stuck_rounds > 0 { 5 } else { 1 }));
         }
@@ -263,7 +266,7 @@ impl Tree {
         let _ = sys::wait(Which::Pid(end.pid), true);
     }
 
-    fn survivors(&self) -> Vec<Survivor> {
+    fn survivors() -> Vec<Survivor> {
         let mut pids = Vec::new();
         procfs::children(own_pid(), NAMED, |pid| pids.push(pid));
         for pid in pids.clone() {

@@ -72,7 +72,7 @@ pub(crate) fn pidfd_open(pid: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: no memory arguments; on success the kernel hands us a descriptor that nobody else owns.
     let fd = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
     // SAFETY: as above. The value fits, descriptors are ints.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+    Ok(unsafe { OwnedFd::from_raw_fd(RawFd::try_from(fd).map_err(|_| Errno::EBADF)?) })
 }
 
 /// `pidfd_send_signal(2)`: hits that very process or none.
@@ -120,7 +120,7 @@ pub(crate) fn open_descriptors() -> Vec<RawFd> {
 /// Whether a descriptor is a `SOCK_SEQPACKET` socket.
 pub(crate) fn is_packet_socket(fd: RawFd) -> bool {
     let mut kind: libc::c_int = 0;
-    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    let mut length: libc::socklen_t = 4;
     // SAFETY: getsockopt writes one int into `kind` and its length into `length`.
     let result = unsafe {
         libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_TYPE, (&raw mut kind).cast(), &raw mut length)

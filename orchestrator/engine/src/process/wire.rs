@@ -173,11 +173,11 @@ impl Spec {
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut fields = bytes.split(|byte| *byte == 0);
-        let mut text = || fields.next();
         fn number<T: std::str::FromStr>(field: Option<&[u8]>) -> Option<T> {
             std::str::from_utf8(field?).ok()?.parse().ok()
         }
+        let mut fields = bytes.split(|byte| *byte == 0);
+        let mut text = || fields.next();
         let deadline = Duration::from_micros(number(text())?);
         let grace = Duration::from_micros(number(text())?);
         let containment = if text()? == b"subtree" { Containment::Subtree } else { Containment::Group };

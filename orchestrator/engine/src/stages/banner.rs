@@ -28,10 +28,10 @@ pub fn banner(
     let mut text = format!("=== STARTUP TRUNCATED: {cause} ===\n");
     for (what, names) in [("Did not finish", unfinished), ("Never started", never_started)] {
         if !names.is_empty() {
-            text.push_str(&format!("{what}: {}\n", names.join(", ")));
+            text.extend([what, ": ", &names.join(", "), "\n"]);
         }
     }
-    text.push_str(&format!("For the rest: {}\nFor more time: {}\n", hints.rerun, hints.knob));
+    text.extend(["For the rest: ", hints.rerun, "\nFor more time: ", hints.knob, "\n"]);
     text.push_str("=== what stands above is incomplete ===\n");
     text
 }

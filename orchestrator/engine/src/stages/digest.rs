@@ -100,8 +100,7 @@ impl Digest {
         };
         let mut books = Books::new(&stages, self.cap_bytes);
         let mut waiting: VecDeque<(usize, Stage)> = stages.into_iter().enumerate().collect();
-        let mut running: FuturesUnordered<Pin<Box<dyn Future<Output = (usize, bool, StageReport)> + '_>>> =
-            FuturesUnordered::new();
+        let mut running: FuturesUnordered<Working<'_>> = FuturesUnordered::new();
         let mut commands = 0;
         let mut interrupt = pin!(interrupt);
         let deadline = tokio::time::sleep_until(ground.until.into());
@@ -150,6 +149,9 @@ impl Digest {
     }
 }
 
+/// A stage at work: its place, whether it is a command, and in the end its report.
+type Working<'a> = Pin<Box<dyn Future<Output = (usize, bool, StageReport)> + 'a>>;
+
 /// What the stages of one run share.
 struct Ground<'a> {
     digest: &'a Digest,
@@ -188,16 +190,11 @@ impl Ground<'_> {
             }
             StageEnd::Failed(why) => {
                 // A stage that printed before it failed keeps what it said.
-                if !report.text.is_empty() && !report.text.ends_with('\n') {
-                    report.text.push('\n');
-                }
-                report.text.push_str(&format!("[{}: {why}]\n", report.name));
+                let line = format!("[{}: {why}]\n", report.name);
+                add_line(&mut report.text, &line);
             }
             StageEnd::Unfinished if !report.text.is_empty() => {
-                if !report.text.ends_with('\n') {
-                    report.text.push('\n');
-                }
-                report.text.push_str(&format!("[{}: cut here, it did not finish]\n", report.name));
+                add_line(&mut report.text, &format!("[{}: cut here, it did not finish]\n", report.name));
             }
             StageEnd::Done | StageEnd::Unfinished | StageEnd::NeverStarted => {}
         }
@@ -286,6 +283,14 @@ impl Ground<'_> {
         let text = render(&captured).unwrap_or_default();
         StageReport { text, dropped_bytes, outcome: Some(captured.outcome), ..end(stage_end) }
     }
+}
+
+/// Adds a line to a text that may end in the middle of one.
+fn add_line(text: &mut String, line: &str) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(line);
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

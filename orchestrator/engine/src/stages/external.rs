@@ -85,12 +85,12 @@ impl External<'_> {
             };
             let mut follow = pin!(follow);
             let mut interrupt = pin!(interrupt);
-            let mut stopped = false;
+            let mut was_stopped = false;
             loop {
                 tokio::select! {
                     outcome = &mut follow => break outcome,
-                    signal = &mut interrupt, if !stopped => {
-                        stopped = true;
+                    signal = &mut interrupt, if !was_stopped => {
+                        was_stopped = true;
                         stopper.stop(Some(signal));
                     }
                 }

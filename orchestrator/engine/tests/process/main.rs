@@ -1,5 +1,8 @@
 //! The guarantees of one bounded run, a file each. The misbehaving is done by the program `misbehave`.
 
+// Helpers of tests may panic as the tests themselves may.
+#![allow(clippy::unwrap_used)]
+
 mod bounded_memory;
 mod detached_runs;
 mod dies_with_its_parent;

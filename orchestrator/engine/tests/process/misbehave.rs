@@ -3,6 +3,9 @@
 //! Every process takes a marker as its first argument after the behaviour, so that a test can find what is left of it
 //! in `/proc`. Whatever it does, it ends by itself after two minutes.
 
+// Children that nobody waits for are what this program is for.
+#![allow(clippy::zombie_processes)]
+
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, Stdio};
@@ -201,8 +204,7 @@ fn both(bytes: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The holder says that it holds by a byte on descriptor 0 of a pipe; simpler: it is given time to be there by the
-/// file that it makes.
+/// Waits until the holder has made the file that says that it holds the pipe.
 fn wait_for_word() {
     let word = std::env::var_os("MISBEHAVE_WORD").expect("MISBEHAVE_WORD");
     let until = Instant::now() + LIFE;

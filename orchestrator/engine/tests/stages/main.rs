@@ -1,5 +1,8 @@
 //! Many bounded runs as one ordered text.
 
+// Helpers of tests may panic as the tests themselves may.
+#![allow(clippy::unwrap_used)]
+
 use std::future::pending;
 use std::time::{Duration, Instant};
 
