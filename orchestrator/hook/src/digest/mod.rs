@@ -1,3 +1,10 @@
 //! The built-in stages of a session open.
+//!
+//! A stage is a plain function over the [`ground::Ground`]: text without a newline at its end, or `None` when it has
+//! nothing to say. Its caller runs it under a bound. Whatever a stage takes from the repository stands in its text as
+//! cleaned data.
 
 pub mod ground;
+pub mod orientation;
+
+mod unreadable;
