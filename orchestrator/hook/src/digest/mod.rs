@@ -7,5 +7,6 @@
 pub mod follow_ups;
 pub mod ground;
 pub mod orientation;
+pub mod repository;
 
 mod unreadable;
