@@ -4,6 +4,7 @@
 //! nothing to say. Its caller runs it under a bound. Whatever a stage takes from the repository stands in its text as
 //! cleaned data.
 
+pub mod capabilities;
 pub mod follow_ups;
 pub mod ground;
 pub mod orientation;
