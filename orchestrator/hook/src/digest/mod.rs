@@ -8,6 +8,7 @@ pub mod capabilities;
 pub mod follow_ups;
 pub mod ground;
 pub mod orientation;
+pub mod profile;
 pub mod repository;
 
 mod unreadable;
