@@ -7,8 +7,12 @@
 pub mod capabilities;
 pub mod follow_ups;
 pub mod ground;
+pub mod next_step;
 pub mod orientation;
 pub mod profile;
 pub mod repository;
 
 mod unreadable;
+
+#[cfg(test)]
+mod untouched;
