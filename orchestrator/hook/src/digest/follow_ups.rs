@@ -55,11 +55,13 @@ mod tests {
     #[test]
     fn shows_what_is_due_oldest_first() {
         let said = with(
-            "- 2026-11-30 today\n- [ ] 2026-12-01 tomorrow\n- [x] 2026-11-01 done\n- [ ] 2026-11-02: old\n",
+            "- 2026-11-30 today\n- [ ] 2026-12-01 tomorrow\n- [x] 2026-11-01 done\n- [ ] 2026-11-02: old\n- 2026-11-15 a\n- 2026-11-15 b\n",
         );
         assert_snapshot!(said.unwrap(), @"
         Follow-ups due (tick with [x] in .dogwatch/follow-ups.md when done):
         - 2026-11-02 old
+        - 2026-11-15 a
+        - 2026-11-15 b
         - 2026-11-30 today
         ");
     }

@@ -368,6 +368,7 @@ mod tests {
     #[case::windows("# Scope\r\n\r\nx\r\n")]
     #[case::after_an_empty_one("# Scope\n\n# Blockers\n\n# Scope\nx")]
     #[case::comment_around("# Scope\n<!-- a -->\nx\n<!-- b -->\n")]
+    #[case::comment_in_a_line("# Scope\nx <!-- a -->")]
     #[case::comment_within("# Scope\n<!-- a\n\nb -->x\n")]
     #[case::ended_by_an_equal_heading("## Scope\nx\n## Ideas\ny")]
     #[case::ended_by_a_higher_heading("## Scope\nx\n# Ideas\ny")]

@@ -72,6 +72,12 @@ impl Repository {
         fs::write(self.top.join(name), content).unwrap();
     }
 
+    /// Gives a file another time stamp than the index knows.
+    fn age(&self, name: &str) {
+        let file = fs::File::options().write(true).open(self.top.join(name)).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)).unwrap();
+    }
+
     fn commit(&self, message: &str) {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "-m", message]);
@@ -382,8 +388,7 @@ fn no_hook_of_a_hostile_config_runs() {
     };
     let ground = Ground { git: Some(place), ..Ground::at(&repository.top) };
     // Same content, another time stamp: plain git refreshes the index, and that has a hook.
-    fs::remove_file(repository.top.join("a")).unwrap();
-    repository.write("a", "1\n2\n3\n");
+    repository.age("a");
     repository.ran();
     assert_eq!(render(&ground, &repository.status(&ground)).unwrap(), "Git: main, clean");
     assert_eq!(repository.ran(), [""; 0]);
@@ -437,8 +442,7 @@ fn hostile_submodule() -> Repository {
 fn nothing_is_written() {
     let repository = Repository::with_commit();
     // Same content, another time stamp: git would like to refresh the index.
-    fs::remove_file(repository.top.join("a")).unwrap();
-    repository.write("a", "1\n2\n3\n");
+    repository.age("a");
     let before = fs::read(repository.top.join(".git/index")).unwrap();
     assert_eq!(repository.said(), "Git: main, clean");
     assert_eq!(fs::read(repository.top.join(".git/index")).unwrap(), before);
