@@ -39,7 +39,7 @@ impl Repository {
         let mut command = Command::new(program);
         command
             .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("PATH", option_env!("PATH").unwrap_or("/usr/local/bin:/usr/bin:/bin"))
             .env("HOME", self.scratch.path())
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_EDITOR", "true")
