@@ -13,7 +13,7 @@ pub fn line(text: &str) -> String {
     fold(&clean(text))
 }
 
-/// [`line`] for bytes; what is not UTF-8 becomes U+FFFD.
+/// [`line()`] for bytes; what is not UTF-8 becomes U+FFFD.
 pub fn line_bytes(bytes: &[u8]) -> String {
     fold(&clean_bytes(bytes))
 }
