@@ -21,3 +21,22 @@ pub struct Ground {
     /// Whether the reader is a person in a terminal rather than a harness's model.
     pub in_terminal: bool,
 }
+
+#[cfg(test)]
+impl Ground {
+    /// A ground for tests: the root alone, at noon of 2026-11-30, UTC.
+    pub(crate) fn at(root: &std::path::Path) -> Self {
+        let now = "2026-11-30T12:00:00Z"
+            .parse::<jiff::Timestamp>()
+            .unwrap()
+            .to_zoned_datetime(jiff::tz::TimeZone::UTC);
+        Self { root: root.to_owned(), home: None, git: None, profile: None, now, in_terminal: false }
+    }
+
+    /// The same with a home, which it makes.
+    pub(crate) fn with_home(root: &std::path::Path) -> Self {
+        let home = root.join(".dogwatch");
+        std::fs::create_dir_all(&home).unwrap();
+        Self { home: Some(home), ..Self::at(root) }
+    }
+}

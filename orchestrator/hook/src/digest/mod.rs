@@ -1,3 +1,18 @@
 //! The built-in stages of a session open.
+//!
+//! A stage is a plain function over the [`ground::Ground`]: text without a newline at its end, or `None` when it has
+//! nothing to say. Its caller runs it under a bound. Whatever a stage takes from the repository stands in its text as
+//! cleaned data.
 
+pub mod capabilities;
+pub mod follow_ups;
 pub mod ground;
+pub mod next_step;
+pub mod orientation;
+pub mod profile;
+pub mod repository;
+
+mod unreadable;
+
+#[cfg(test)]
+mod untouched;

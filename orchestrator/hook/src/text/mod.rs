@@ -1,1 +1,11 @@
-//! Text bound for a model: cleaned, cut, composed.
+//! Text bound for a model: cleaned, folded to one line, cut to a budget.
+//!
+//! Whatever a repository, a person or a program wrote passes through here before a model reads it.
+
+mod clean;
+mod cut;
+mod line;
+
+pub use clean::{clean, clean_bytes, is_forbidden};
+pub use cut::{cut_bytes, cut_utf16};
+pub use line::{LINE_CHARS, line, line_bytes, shorten};

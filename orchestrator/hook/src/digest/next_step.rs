@@ -1,0 +1,115 @@
+//! The stage `next-step`: what to do now.
+
+use super::follow_ups;
+use super::ground::Ground;
+use crate::home::pointer::Pointer;
+use crate::text::{line, shorten};
+
+/// How much of the next action is repeated here; the whole of it stands in `orientation`.
+const ACTION_CHARS: usize = 120;
+
+/// One or two lines, derived from what the home says; nothing if the pointer cannot be read (`orientation` says so).
+pub fn text(ground: &Ground) -> Option<String> {
+    let Some(home) = ground.home.as_deref() else {
+        return Some(
+            "No home here: `dogwatch init` adds one (a pointer carried from session to session, follow-ups that come \
+             due, the project's own stages)."
+                .to_owned(),
+        );
+    };
+    let pointer = Pointer::read(home).ok()?.unwrap_or_default();
+    let due = follow_ups::due(ground).and_then(Result::ok).unwrap_or_default().len();
+    let then = if due > 0 { "\nThen look at the follow-ups that are due." } else { "" };
+    if let Some(action) = pointer.next_action.as_deref().and_then(first_step) {
+        let blocked = if pointer.blockers.is_some() { ", minding the blockers" } else { "" };
+        return Some(format!("Begin with the next action{blocked}: {action}{then}"));
+    }
+    if due > 0 {
+        return Some("Begin with the follow-ups that are due; the pointer names no next action.".to_owned());
+    }
+    Some(if pointer.says_nothing() {
+        "The pointer is empty: before you stop, write `Scope`, `Next action` and `Date:` into .dogwatch/pointer.md for \
+         the next session."
+            .to_owned()
+    } else {
+        "The pointer names no next action: before you stop, write one into .dogwatch/pointer.md.".to_owned()
+    })
+}
+
+/// The first line of the action that says something, without its list marker.
+fn first_step(action: &str) -> Option<String> {
+    let first = action.lines().find(|line| line.contains(char::is_alphanumeric))?;
+    let bare = first.trim_start_matches(|c: char| c.is_whitespace() || "-*+>#".contains(c));
+    let bare = match bare.split_once(". ") {
+        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        _ => bare,
+    };
+    Some(shorten(&line(bare), ACTION_CHARS).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn with(pointer: &str, follow_ups: &str) -> Option<String> {
+        let root = tempfile::tempdir().unwrap();
+        let ground = Ground::with_home(root.path());
+        fs::write(root.path().join(".dogwatch/pointer.md"), pointer).unwrap();
+        fs::write(root.path().join(".dogwatch/follow-ups.md"), follow_ups).unwrap();
+        text(&ground)
+    }
+
+    #[test]
+    fn without_a_home_one_line_says_what_it_would_add() {
+        let root = tempfile::tempdir().unwrap();
+        assert_snapshot!(text(&Ground::at(root.path())).unwrap(), @"No home here: `dogwatch init` adds one (a pointer carried from session to session, follow-ups that come due, the project's own stages).");
+    }
+
+    #[test]
+    fn the_next_action_comes_first() {
+        assert_snapshot!(with("# Next action\n1. Fix *the* cut\n2. Run it\n", "").unwrap(), @"Begin with the next action: Fix *the* cut");
+    }
+
+    #[test]
+    fn blockers_and_due_follow_ups_are_named() {
+        assert_snapshot!(with("# Next action\n- [ ] Fix it\n# Blockers\na key\n", "- 2026-11-30 call them").unwrap(), @"
+        Begin with the next action, minding the blockers: [ ] Fix it
+        Then look at the follow-ups that are due.
+        ");
+    }
+
+    #[test]
+    fn a_long_action_is_short_here() {
+        let said = with(&format!("# Next action\n{}\n", "word ".repeat(100)), "").unwrap();
+        assert!(said.ends_with('…') && said.chars().count() < 160, "{said}");
+    }
+
+    #[test]
+    fn follow_ups_are_a_beginning_too() {
+        assert_snapshot!(with("# Scope\nx\n", "- 2026-11-30 call them").unwrap(), @"Begin with the follow-ups that are due; the pointer names no next action.");
+    }
+
+    #[test]
+    fn an_untouched_pointer_is_to_be_filled() {
+        assert_snapshot!(with("# Scope\n<!-- x -->\n", "- 2026-12-24 later").unwrap(), @"The pointer is empty: before you stop, write `Scope`, `Next action` and `Date:` into .dogwatch/pointer.md for the next session.");
+        let root = tempfile::tempdir().unwrap();
+        assert!(text(&Ground::with_home(root.path())).unwrap().starts_with("The pointer is empty"));
+    }
+
+    #[test]
+    fn a_pointer_without_a_next_action_is_to_be_completed() {
+        assert_snapshot!(with("# Scope\nx\n", "").unwrap(), @"The pointer names no next action: before you stop, write one into .dogwatch/pointer.md.");
+    }
+
+    #[test]
+    fn an_unreadable_pointer_is_left_to_orientation() {
+        let root = tempfile::tempdir().unwrap();
+        let ground = Ground::with_home(root.path());
+        fs::create_dir(root.path().join(".dogwatch/pointer.md")).unwrap();
+        assert_eq!(text(&ground), None);
+    }
+}
