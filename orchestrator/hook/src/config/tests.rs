@@ -17,7 +17,7 @@ fn config(text: &str) -> Config {
 fn messages(text: &str) -> String {
     let loaded = read(text);
     assert_eq!(loaded.config, Config::default(), "a config with a problem sets nothing");
-    loaded.problems.iter().map(|problem| format!("{problem}\n")).collect()
+    loaded.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -214,17 +214,16 @@ fn text_of_the_file_cannot_break_a_message() {
 
 #[test]
 fn more_than_64_stages_are_refused() {
-    let stages = |count: usize| -> String {
-        (0..count).map(|n| format!("[[digest.stage]]\nname = \"s{n}\"\ncommand = \"true\"\n")).collect()
-    };
+    let stage = |n| format!("[[digest.stage]]\nname = \"s{n}\"\ncommand = \"true\"\n");
+    let stages = |count: usize| (0..count).map(stage).collect::<String>();
     assert_eq!(config(&stages(64)).digest.stages.len(), 64);
     insta::assert_snapshot!(messages(&stages(65)), @".dogwatch/config.toml:193:1: digest.stage: expected at most 64 of them, found 65");
 }
 
 #[test]
 fn a_flood_of_problems_is_cut() {
-    let text: String = (0..10_000).map(|n| format!("k{n} = 1\n")).collect();
-    assert_eq!(read(&text).problems.len(), 100);
+    let line = |n| format!("k{n} = 1\n");
+    assert_eq!(read(&(0..10_000).map(line).collect::<String>()).problems.len(), 100);
 }
 
 #[test]
@@ -253,8 +252,11 @@ fn a_missing_file_is_the_defaults_without_a_problem() {
 fn the_hash_is_of_the_bytes_in_the_file() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join(FILE_NAME), "abc").unwrap();
-    let hex: String = load(home.path()).sha256.unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    let hash = load(home.path()).sha256.unwrap();
+    assert_eq!(
+        crate::home::trust::hex(&hash),
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    );
 }
 
 #[test]
