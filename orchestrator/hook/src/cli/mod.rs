@@ -1,8 +1,174 @@
-//! The command line: one file per subcommand.
+//! The command line: one file per subcommand. Nothing else in the library writes to stdout or stderr; here it is by
+//! `write_all` and not by `println!`, which panics when the reader has gone away.
 
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+use clap::error::{ContextKind, ErrorKind};
+use clap::{Parser, Subcommand};
+
+use crate::harness::ancestry::{self, Ancestry};
+use crate::{config, env};
+
+mod init;
+mod trust;
+pub mod values;
+
+/// Exit code: something was refused or failed.
+const FAILED: u8 = 1;
+/// Exit code: the command line was wrong.
+const USAGE: u8 = 2;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  refused or failed; one line on stderr says what, where, and what to do
+  2  the command line was wrong";
+
+/// The lifecycle-hook runtime for coding agents.
+#[derive(Debug, Parser)]
+#[command(name = "dogwatch", version, after_help = EXIT_CODES, subcommand_required = true)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Init(init::Arguments),
+    Trust(trust::Arguments),
+}
+
+impl Command {
+    fn run(&self) -> Result<(), Failure> {
+        match self {
+            Command::Init(arguments) => init::run(arguments, &Surroundings::look()?, &mut io::stdout()),
+            Command::Trust(arguments) => trust::run(arguments, &Surroundings::look()?, &mut io::stdout()),
+        }
+    }
+}
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    // Asked for by scripts at every turn, so it is answered before the parser is built.
+    if arguments.get(1).is_some_and(|first| first == "--version" || first == "-V") {
+        let version = concat!("dogwatch ", env!("CARGO_PKG_VERSION"), "\n");
+        return finish(write_out(&mut io::stdout(), version));
+    }
+    match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => finish(arguments.command.run()),
+        Err(error) => usage(&error),
+    }
+}
+
+/// Why a command did not do what it was asked for: one line, and lines of detail below it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    details: Vec<String>,
+}
+
+impl Failure {
+    /// A failure of one line.
+    pub(crate) fn new(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), details: Vec::new() }
+    }
+
+    /// A failure with a list below its line.
+    pub(crate) fn with_details(message: impl Into<String>, details: Vec<String>) -> Failure {
+        Failure { message: message.into(), details }
+    }
+}
+
+/// Any typed error of the library is a failure whose message is the error's.
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::new(error.to_string())
+    }
+}
+
+/// Where a command was started. Tests make one up.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    /// The working directory.
+    pub(crate) folder: PathBuf,
+    /// The person's home folder.
+    pub(crate) home_folder: Option<PathBuf>,
+    /// dogwatch's own folder outside of projects.
+    pub(crate) state_folder: Option<PathBuf>,
+    /// Whether a harness is anywhere above this process.
+    pub(crate) ancestry: Ancestry,
+}
+
+impl Surroundings {
+    fn look() -> Result<Surroundings, Failure> {
+        let folder = std::env::current_dir()
+            .map_err(|error| Failure::new(format!("the working directory cannot be used: {error}")))?;
+        Ok(Surroundings {
+            folder,
+            home_folder: env::home_folder(),
+            state_folder: env::state_folder(),
+            ancestry: ancestry::of_this_process(ancestry::EVERY_DEPTH),
+        })
+    }
+}
+
+/// Writes text for a person. A reader that has gone away (`| head`) is no failure.
+pub(crate) fn write_out(out: &mut impl Write, text: &str) -> Result<(), Failure> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("the output cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn finish(result: Result<(), Failure>) -> ExitCode {
+    let Err(failure) = result else { return ExitCode::SUCCESS };
+    let mut text = format!("dogwatch: {}\n", config::printable(&failure.message, usize::MAX));
+    for detail in failure.details {
+        text.extend(["  ", &config::printable(&detail, usize::MAX), "\n"]);
+    }
+    // Where stderr is closed there is nobody left to tell.
+    let _ = io::stderr().write_all(text.as_bytes());
+    ExitCode::from(FAILED)
+}
+
+/// Help as the parser writes it; everything else in one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            return finish(write_out(&mut io::stdout(), &error.render().to_string()));
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = io::stderr().write_all(error.render().to_string().as_bytes());
+        }
+        _ => {
+            let message = config::printable(&one_line(error), usize::MAX);
+            let _ = io::stderr().write_all(format!("dogwatch: {message}\n").as_bytes());
+        }
+    }
+    ExitCode::from(USAGE)
+}
+
+/// What the parser found wrong, what it suggests, and where to read on.
+fn one_line(error: &clap::Error) -> String {
+    let rendered = error.render().to_string();
+    let before_usage = rendered.split("\n\nUsage:").next().unwrap_or_default();
+    let before_usage = before_usage.split("\n\nFor more information").next().unwrap_or_default();
+    let message = before_usage.strip_prefix("error: ").unwrap_or(before_usage);
+    let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let command = match error.get(ContextKind::Usage) {
+        Some(usage) => {
+            let usage = usage.to_string();
+            let words = usage.trim_start_matches("Usage:").split_whitespace();
+            words.take_while(|word| !word.starts_with(['[', '<', '-'])).collect::<Vec<_>>().join(" ")
+        }
+        None => "dogwatch".to_owned(),
+    };
+    format!("{}; see `{command} --help`", lines.join("; "))
 }

@@ -1,0 +1,155 @@
+//! The keys of `config.toml`. A new key is one line here and a field in `mod.rs`.
+
+use toml_edit::Value;
+
+use super::reader::{Parsed, Table, Wrong, found, suggestion};
+use super::{BuiltIn, Config, Digest, External, On, Program, Seconds, Stage};
+
+/// The most `[[digest.stage]]` tables, and ids in `digest.stages`.
+const MOST_STAGES: usize = 64;
+/// The most characters of a stage's name.
+const LONGEST_NAME: usize = 64;
+
+/// Reads the whole document.
+pub(super) fn config(top: &mut Table<'_, '_>) -> Config {
+    let mut config = Config::default();
+    top.table("digest", |table| digest(table, &mut config.digest));
+    config
+}
+
+fn digest(table: &mut Table<'_, '_>, digest: &mut Digest) {
+    set(&mut digest.deadline, table.value("deadline", seconds));
+    set(&mut digest.drop, table.value("drop", |value| each(value, "built-in stages", built_in)));
+    let command = table.value("command", argv);
+    let ids = table.value("stages", |value| each(value, "stage ids", name));
+    let mut names = Vec::new();
+    digest.stages = table.tables("stage", MOST_STAGES, |table| stage(table, &mut names));
+
+    if table.has("stages") && !table.has("command") {
+        table.refuse("stages", "only beside digest.command, which is missing".to_owned());
+    }
+    if table.has("stage") && table.has("command") {
+        let message = "either one external digest or [[digest.stage]], not both".to_owned();
+        table.refuse("command", message);
+    }
+    if let Some(ids) = &ids {
+        if ids.len() > MOST_STAGES {
+            table.refuse("stages", format!("expected at most {MOST_STAGES} of them, found {}", ids.len()));
+        }
+        if let Some(twice) = first_repeated(ids) {
+            table.refuse("stages", format!("\"{twice}\" is there twice"));
+        }
+    }
+    digest.external = command.map(|command| External { command, stages: ids.unwrap_or_default() });
+}
+
+fn stage(table: &mut Table<'_, '_>, names: &mut Vec<String>) -> Option<Stage> {
+    let name = table.required("name", name);
+    let program = table.required("command", program);
+    let deadline = table.value("deadline", seconds).unwrap_or(Stage::DEADLINE);
+    let on = table.value("on", on).unwrap_or_default();
+    if let Some(name) = &name {
+        if BuiltIn::from_id(name).is_some() {
+            table.refuse("name", format!("\"{name}\" is a built-in stage; expected a name of its own"));
+        }
+        if names.contains(name) {
+            table.refuse("name", format!("another stage is named \"{name}\""));
+        }
+        names.push(name.clone());
+    }
+    Some(Stage { name: name?, program: program?, deadline, on })
+}
+
+fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
+
+fn first_repeated(ids: &[String]) -> Option<&String> {
+    ids.iter().enumerate().find(|(at, id)| ids[..*at].contains(id)).map(|(_, id)| id)
+}
+
+fn seconds(value: &Value) -> Parsed<Seconds> {
+    let seconds = value.as_integer().and_then(|number| u32::try_from(number).ok()).and_then(Seconds::new);
+    seconds.ok_or_else(|| vec![Wrong::value(value, "whole seconds from 1 to 86400")])
+}
+
+fn on(value: &Value) -> Parsed<On> {
+    match value.as_str() {
+        Some("full") => Ok(On::Full),
+        Some("reemit") => Ok(On::Reemit),
+        Some("both") => Ok(On::Both),
+        _ => Err(vec![Wrong::value(value, "\"full\", \"reemit\" or \"both\"")]),
+    }
+}
+
+fn built_in(value: &Value) -> Parsed<BuiltIn> {
+    let Some(id) = value.as_str() else { return Err(vec![Wrong::value(value, "a built-in stage")]) };
+    BuiltIn::from_id(id).ok_or_else(|| {
+        let message = format!(
+            "no built-in stage: {}; {}",
+            found(value),
+            suggestion(id, &BuiltIn::ALL.map(BuiltIn::id))
+        );
+        vec![Wrong { index: None, span: value.span(), message }]
+    })
+}
+
+fn name(value: &Value) -> Parsed<String> {
+    let is_name = |name: &&str| {
+        (1..=LONGEST_NAME).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    };
+    value.as_str().filter(is_name).map(str::to_owned).ok_or_else(|| {
+        vec![Wrong::value(value, "a name of at most 64 ASCII letters, digits, \".\", \"_\", \"-\"")]
+    })
+}
+
+/// A program and its arguments, or one line for the shell.
+fn program(value: &Value) -> Parsed<Program> {
+    match value {
+        Value::String(line) => {
+            let line = line.value();
+            if line.trim().is_empty() || line.contains('\0') {
+                return Err(vec![Wrong::value(value, "a command")]);
+            }
+            Ok(Program::Shell(line.clone()))
+        }
+        Value::Array(_) => argv(value).map(Program::Argv),
+        _ => {
+            Err(vec![Wrong::value(value, "an array of a program and its arguments, or one line for /bin/sh")])
+        }
+    }
+}
+
+fn argv(value: &Value) -> Parsed<Vec<String>> {
+    let argv = each(value, "a program and its arguments", |argument| match argument.as_str() {
+        Some(text) if !text.contains('\0') => Ok(text.to_owned()),
+        Some(_) => Err(vec![Wrong::value(argument, "text without a NUL character")]),
+        None => Err(vec![Wrong::value(argument, "text")]),
+    })?;
+    match argv.first() {
+        Some(program) if !program.trim().is_empty() => Ok(argv),
+        Some(_) => Err(vec![Wrong::value(value, "a program in first place")]),
+        None => Err(vec![Wrong::value(value, "a program and its arguments")]),
+    }
+}
+
+/// An array whose every element fits.
+fn each<T>(value: &Value, of: &str, parse: impl Fn(&Value) -> Parsed<T>) -> Parsed<Vec<T>> {
+    let Some(array) = value.as_array() else {
+        return Err(vec![Wrong::value(value, &format!("an array of {of}"))]);
+    };
+    let mut values = Vec::new();
+    let mut wrong = Vec::new();
+    for (index, element) in array.iter().enumerate() {
+        match parse(element) {
+            Ok(element) => values.push(element),
+            Err(in_element) => {
+                wrong.extend(in_element.into_iter().map(|wrong| Wrong { index: Some(index), ..wrong }));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(values) } else { Err(wrong) }
+}
