@@ -11,7 +11,7 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::{Notify, OnceCell, oneshot};
 
 use super::banner::seconds;
-use super::stage::{Render, Stage, StageEnd, StageReport, Work};
+use super::stage::{Ran, Render, Stage, StageEnd, StageReport, Work};
 use crate::process::{
     Bounds, Cap, Captured, Channel, Command, Containment, Deadline, End, Engine, Grace, Leftover, Session,
     Stopper,
@@ -181,22 +181,21 @@ impl Ground<'_> {
         };
         report.elapsed = started.elapsed();
         match &report.end {
-            StageEnd::OverBound => {
+            StageEnd::OverBound if report.text.is_empty() => {
                 report.text = format!(
                     "[{}: not finished within its bound of {}]\n",
                     report.name,
                     seconds(stage.bound.get())
                 );
             }
-            StageEnd::Failed(why) => {
-                // A stage that printed before it failed keeps what it said.
-                let line = format!("[{}: {why}]\n", report.name);
-                add_line(&mut report.text, &line);
+            // Unless its maker has something to say instead.
+            StageEnd::Failed(why) if report.text.is_empty() => {
+                report.text = format!("[{}: {why}]\n", report.name);
             }
             StageEnd::Unfinished if !report.text.is_empty() => {
                 add_line(&mut report.text, &format!("[{}: cut here, it did not finish]\n", report.name));
             }
-            StageEnd::Done | StageEnd::Unfinished | StageEnd::NeverStarted => {}
+            _ => {}
         }
         report
     }
@@ -257,7 +256,10 @@ impl Ground<'_> {
         };
         let mut run = match started {
             Ok(run) => run,
-            Err(error) => return end(StageEnd::Failed(error.to_string())),
+            Err(error) => {
+                let text = render(Ran::NotStarted(&error)).unwrap_or_default();
+                return StageReport { text, ..end(StageEnd::Failed(error.to_string())) };
+            }
         };
         let stopper = run.stopper();
         if let Some(signal) = self.interrupted.get() {
@@ -280,7 +282,12 @@ impl Ground<'_> {
         };
         let dropped_bytes = outcome.stdout_bytes.saturating_sub(stdout.len() as u64);
         let captured = Captured { stdout, stderr, outcome };
-        let text = render(&captured).unwrap_or_default();
+        let ran =
+            if stage_end == StageEnd::OverBound { Ran::OverBound(&captured) } else { Ran::Ended(&captured) };
+        let mut text = render(ran).unwrap_or_default();
+        if let (StageEnd::Failed(why), false) = (&stage_end, text.is_empty()) {
+            add_line(&mut text, &format!("[{name}: {why}]\n"));
+        }
         StageReport { text, dropped_bytes, outcome: Some(captured.outcome), ..end(stage_end) }
     }
 }

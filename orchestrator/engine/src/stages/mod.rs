@@ -12,4 +12,4 @@ mod stage;
 pub use banner::{Hints, banner, gap_marker};
 pub use digest::{Digest, DigestReport, Progress, Truncation};
 pub use external::{External, ExternalReport};
-pub use stage::{Render, Stage, StageEnd, StageReport, Work};
+pub use stage::{Ran, Render, Stage, StageEnd, StageReport, Work};

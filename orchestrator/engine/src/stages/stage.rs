@@ -2,18 +2,29 @@
 
 use std::time::Duration;
 
-use crate::process::{Captured, Command, Deadline, Outcome};
+use crate::process::{Captured, Command, Deadline, Outcome, StartError};
 
-/// Makes a stage's text of what its command printed. `None`: it has nothing to say.
-pub type Render = Box<dyn FnOnce(&Captured) -> Option<String>>;
+/// What a stage's command came to.
+#[derive(Debug, Clone, Copy)]
+pub enum Ran<'a> {
+    /// It ended, or was stopped by the end of the whole and had printed so much until then.
+    Ended(&'a Captured),
+    /// It overran the stage's bound and was stopped.
+    OverBound(&'a Captured),
+    /// It did not start.
+    NotStarted(&'a StartError),
+}
+
+/// Makes a stage's text of what its command came to. `None` for [`Ran::Ended`]: it has nothing to say; for the others:
+/// the usual line says what happened.
+pub type Render = Box<dyn FnOnce(Ran<'_>) -> Option<String>>;
 
 /// How a stage's text is made.
 pub enum Work {
     /// By a function, on a thread of its own: a file system that hangs holds up that thread and nobody else.
     /// `None`: it has nothing to say. A panic is a failed stage.
     Function(Box<dyn FnOnce() -> Option<String> + Send>),
-    /// By a command. What it printed goes through `render` however it ended, so `render` also sees a non-zero exit
-    /// and what a command that was stopped had printed until then.
+    /// By a command. What it came to goes through `render`, a non-zero exit included.
     Command {
         /// The command.
         command: Command,

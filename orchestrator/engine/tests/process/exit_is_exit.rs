@@ -24,7 +24,8 @@ fn leave_holder(how: &str, leftover: Leftover, containment: Containment) -> (Cap
 
 fn assert_whole(taken: &Captured) {
     // The holder may have written something of its own behind them.
-    let whole = taken.stdout.len() >= 100_000 && taken.stdout[..].windows(2).filter(|two| two == b"bb").count() >= 99_000;
+    let whole = taken.stdout.len() >= 100_000
+        && taken.stdout[..].windows(2).filter(|two| two == b"bb").count() >= 99_000;
     assert!(whole, "bytes that were written before the exit: {} came", taken.stdout.len());
 }
 

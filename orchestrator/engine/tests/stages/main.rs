@@ -6,9 +6,9 @@
 use std::future::pending;
 use std::time::{Duration, Instant};
 
-use dogwatch_engine::process::{Captured, Command, Deadline, Engine};
+use dogwatch_engine::process::{Command, Deadline, Engine};
 use dogwatch_engine::stages::{
-    Digest, DigestReport, External, ExternalReport, Progress, Stage, StageEnd, Truncation, Work,
+    Digest, DigestReport, External, ExternalReport, Progress, Ran, Stage, StageEnd, Truncation, Work,
 };
 
 const MISBEHAVE: &str = env!("CARGO_BIN_EXE_misbehave");
@@ -34,7 +34,10 @@ fn text(name: &str, text: &'static str) -> Stage {
 
 fn shell(name: &str, bound: Deadline, script: &str) -> Stage {
     let command = Command::new("/bin/sh").args(["-c", script]);
-    let render = Box::new(|captured: &Captured| Some(String::from_utf8_lossy(&captured.stdout).into_owned()));
+    let render = Box::new(|ran: Ran<'_>| match ran {
+        Ran::Ended(captured) => Some(String::from_utf8_lossy(&captured.stdout).into_owned()),
+        _ => None,
+    });
     Stage { name: name.to_owned(), bound, work: Work::Command { command, render } }
 }
 
