@@ -139,12 +139,13 @@ fn open_home(root: &Path, home: &Path) -> Result<OwnedFd, InitError> {
     let root_folder =
         open(root, FOLDER_FLAGS, Mode::empty()).map_err(|errno| os("open the folder", root, errno))?;
     match mkdirat(&root_folder, HOME, Mode::from_bits_truncate(0o777)) {
-        Ok(()) => {}
-        Err(Errno::EEXIST) => refuse_what_is_in_the_way(home)?,
+        Ok(()) | Err(Errno::EEXIST) => {}
         Err(errno) => return Err(os("make the folder", home, errno)),
     }
-    openat(&root_folder, HOME, FOLDER_FLAGS, Mode::empty())
-        .map_err(|errno| os("open the folder", home, errno))
+    openat(&root_folder, HOME, FOLDER_FLAGS, Mode::empty()).map_err(|errno| {
+        // Opening it is what refuses; the look is only for the words.
+        refuse_what_is_in_the_way(home).err().unwrap_or_else(|| os("open the folder", home, errno))
+    })
 }
 
 fn refuse_what_is_in_the_way(home: &Path) -> Result<(), InitError> {
