@@ -3,5 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // In a process that the engine started as a supervisor this does not return.
+    dogwatch_engine::init();
     dogwatch::cli::main()
 }

@@ -13,6 +13,9 @@ use crate::harness::ancestry::{self, Ancestry};
 use crate::{config, env};
 
 mod init;
+mod open;
+mod run;
+mod style;
 mod trust;
 pub mod values;
 
@@ -38,16 +41,21 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Open(open::Arguments),
     Init(init::Arguments),
     Trust(trust::Arguments),
+    Run(run::Arguments),
 }
 
 impl Command {
-    fn run(&self) -> Result<(), Failure> {
+    fn run(&self) -> Result<ExitCode, Failure> {
         match self {
-            Command::Init(arguments) => init::run(arguments, &Surroundings::look()?, &mut io::stdout()),
-            Command::Trust(arguments) => trust::run(arguments, &Surroundings::look()?, &mut io::stdout()),
+            Command::Init(arguments) => init::run(arguments, &Surroundings::look()?, &mut io::stdout())?,
+            Command::Trust(arguments) => trust::run(arguments, &Surroundings::look()?, &mut io::stdout())?,
+            Command::Open(arguments) => return open::run(arguments),
+            Command::Run(arguments) => return run::run(arguments),
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
@@ -57,7 +65,7 @@ pub fn main() -> ExitCode {
     // Asked for by scripts at every turn, so it is answered before the parser is built.
     if arguments.get(1).is_some_and(|first| first == "--version" || first == "-V") {
         let version = concat!("dogwatch ", env!("CARGO_PKG_VERSION"), "\n");
-        return finish(write_out(&mut io::stdout(), version));
+        return finish(write_out(&mut io::stdout(), version).map(|()| ExitCode::SUCCESS));
     }
     match Arguments::try_parse_from(arguments) {
         Ok(arguments) => finish(arguments.command.run()),
@@ -70,17 +78,23 @@ pub fn main() -> ExitCode {
 pub(crate) struct Failure {
     message: String,
     details: Vec<String>,
+    code: u8,
 }
 
 impl Failure {
     /// A failure of one line.
     pub(crate) fn new(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), details: Vec::new() }
+        Failure { message: message.into(), details: Vec::new(), code: FAILED }
     }
 
     /// A failure with a list below its line.
     pub(crate) fn with_details(message: impl Into<String>, details: Vec<String>) -> Failure {
-        Failure { message: message.into(), details }
+        Failure { message: message.into(), details, code: FAILED }
+    }
+
+    /// The same with another exit code.
+    pub(crate) fn with_code(self, code: u8) -> Failure {
+        Failure { code, ..self }
     }
 }
 
@@ -127,22 +141,41 @@ pub(crate) fn write_out(out: &mut impl Write, text: &str) -> Result<(), Failure>
     }
 }
 
-fn finish(result: Result<(), Failure>) -> ExitCode {
-    let Err(failure) = result else { return ExitCode::SUCCESS };
+/// One line on stderr. Where stderr is closed there is nobody left to tell.
+pub(crate) fn write_error(message: &str) {
+    let text = format!("dogwatch: {}\n", config::printable(message, usize::MAX));
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// The runtime of the commands that need one: one thread, and gone with the command. A thread that hangs in a file
+/// system holds nothing up, because the process does not wait for it.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("the runtime does not start: {error}")))
+}
+
+fn finish(result: Result<ExitCode, Failure>) -> ExitCode {
+    let failure = match result {
+        Ok(code) => return code,
+        Err(failure) => failure,
+    };
     let mut text = format!("dogwatch: {}\n", config::printable(&failure.message, usize::MAX));
     for detail in failure.details {
         text.extend(["  ", &config::printable(&detail, usize::MAX), "\n"]);
     }
     // Where stderr is closed there is nobody left to tell.
     let _ = io::stderr().write_all(text.as_bytes());
-    ExitCode::from(FAILED)
+    ExitCode::from(failure.code)
 }
 
 /// Help as the parser writes it; everything else in one line.
 fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            return finish(write_out(&mut io::stdout(), &error.render().to_string()));
+            let help = error.render().to_string();
+            return finish(write_out(&mut io::stdout(), &help).map(|()| ExitCode::SUCCESS));
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = io::stderr().write_all(error.render().to_string().as_bytes());

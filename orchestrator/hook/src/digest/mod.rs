@@ -5,10 +5,12 @@
 //! cleaned data.
 
 pub mod capabilities;
+pub mod document;
 pub mod follow_ups;
 pub mod ground;
 pub mod next_step;
 pub mod orientation;
+pub mod plan;
 pub mod profile;
 pub mod repository;
 

@@ -5,7 +5,9 @@
 mod clean;
 mod cut;
 mod line;
+mod stream;
 
 pub use clean::{clean, clean_bytes, is_forbidden};
 pub use cut::{cut_bytes, cut_utf16};
 pub use line::{LINE_CHARS, line, line_bytes, shorten};
+pub use stream::Cleaner;

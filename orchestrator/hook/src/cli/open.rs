@@ -1,0 +1,408 @@
+//! `dogwatch open`: the digest of a session open, for a person in a terminal or an agent that was asked to run it.
+
+use std::io::{IsTerminal, Write, stderr, stdout};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use dogwatch_engine::process::{Engine, Interrupts, Sink};
+use dogwatch_engine::stages::{Digest, External, Progress, StageReport, Truncation};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use tempfile::NamedTempFile;
+use tokio::sync::mpsc;
+
+use super::style::Style;
+use super::{Failure, write_error};
+use crate::config::{self, Loaded, Seconds};
+use crate::digest::ground::Ground;
+use crate::digest::{document, plan};
+use crate::env;
+use crate::home::root::find_root;
+use crate::home::state::Folder;
+use crate::home::trust::{TrustState, Trusted};
+use crate::text::Cleaner;
+
+/// How long the last of the text may wait for a reader.
+const LAST_WRITE: Duration = Duration::from_secs(2);
+/// The file in dogwatch's own folder that remembers that the welcome was given.
+const WELCOMED: &str = "welcomed";
+/// The session id of an open that belongs to no session.
+const SESSION: &str = "open";
+
+/// Print the session-open digest of this project: where a new session stands.
+///
+/// Bounded: at the deadline what is there is printed, and a banner names the rest. Works in any folder; without a
+/// home (`dogwatch init`) it tells what git and the files tell.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit codes:
+  0      the digest was printed, truncated or not
+  1      it could not be made at all; one line on stderr says why
+  128+N  signal N interrupted it; what was there was printed
+
+Environment:
+  DOGWATCH_SESSION_START_TIMEOUT  the deadline in whole seconds, over the config's and the default of 120
+  NO_COLOR                        no colours")]
+pub(super) struct Arguments {
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    /// Colours and headings for a terminal
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    color: When,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum When {
+    /// In a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let session = Session::look(arguments)?;
+    let signal = super::runtime()?.block_on(session.open(arguments.json))?;
+    Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + u8::try_from(signal).unwrap_or(0))))
+}
+
+/// Everything that is known before the stages start.
+struct Session {
+    ground: Arc<Ground>,
+    config: config::Config,
+    notes: Vec<String>,
+    deadline: Seconds,
+    style: Style,
+    is_watched: bool,
+}
+
+/// What there is to print at the end, and to keep.
+struct Told {
+    stages: Vec<serde_json::Value>,
+    body: String,
+    ending: String,
+    truncation: Option<Truncation>,
+    missing_bytes: u64,
+    elapsed: Duration,
+}
+
+impl Session {
+    fn look(arguments: &Arguments) -> Result<Self, Failure> {
+        let folder = std::env::current_dir()
+            .map_err(|error| Failure::new(format!("the working directory cannot be used: {error}")))?;
+        let root = find_root(&folder, env::home_folder().as_deref());
+        let home = root.home();
+        let loaded = home.as_deref().map(config::load);
+        let trust = loaded.as_ref().and_then(|loaded| trust_of(loaded, &root.path));
+        let (deadline, environment) = {
+            let configured = trusted_config(loaded.as_ref(), trust)
+                .map_or(config::Digest::DEADLINE, |config| config.digest.deadline);
+            let asked = env::session_start_timeout();
+            Seconds::from_environment(env::SESSION_START_TIMEOUT, asked.as_deref(), configured)
+        };
+        let notes = match &loaded {
+            Some(loaded) => document::notes(loaded, trust, environment),
+            None => environment.into_iter().collect(),
+        };
+        let config = trusted_config(loaded.as_ref(), trust).cloned().unwrap_or_default();
+        let in_terminal = stdout().is_terminal();
+        let is_coloured = match arguments.color {
+            When::Auto => in_terminal && !env::no_color(),
+            When::Always => true,
+            When::Never => false,
+        };
+        Ok(Self {
+            ground: Arc::new(Ground {
+                root: root.path,
+                home,
+                git: root.git,
+                profile: env::config_folder().map(|folder| folder.join("profile.md")),
+                now: jiff::ZonedDateTime::now(),
+                in_terminal,
+            }),
+            config,
+            notes,
+            deadline,
+            style: Style::new(is_coloured && !arguments.json),
+            is_watched: in_terminal && stderr().is_terminal() && !arguments.json,
+        })
+    }
+
+    /// Prints the digest; the signal that cut it short, if one did.
+    async fn open(self, as_json: bool) -> Result<Option<i32>, Failure> {
+        let engine = Engine::new().adopt_orphans()?;
+        let digest = Digest::new(engine, plan::deadline(self.deadline));
+        let latest = Instant::now() + self.deadline.duration() + digest.grace.get() + LAST_WRITE;
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let printer = Printer { sender, style: self.style, silent: as_json, bar: bar(self.is_watched) };
+        let write = write_all(receiver, printer.bar.clone());
+        let work = async {
+            printer.print(&printer.style.title(&document::title(&self.ground)));
+            for note in &self.notes {
+                printer.print(&printer.style.note(&format!("note: {note}\n")));
+            }
+            let told = match &self.config.digest.external {
+                Some(external) => self.external(&digest, external, &printer).await,
+                None => self.stages(&digest, &printer).await,
+            };
+            if let Ok(told) = &told {
+                printer.print(&printer.style.alarm(&told.ending));
+                if as_json {
+                    let text = format!("{}\n", self.json(told));
+                    let _ = printer.sender.send(text);
+                }
+            }
+            printer.bar.finish_and_clear();
+            // The channel closes with it, and the writer comes to its end.
+            drop(printer);
+            told
+        };
+        let (told, ()) = tokio::join!(work, async {
+            if tokio::time::timeout_at(latest.into(), write).await.is_err() {
+                write_error("nobody reads the digest; the rest of it is dropped");
+            }
+        });
+        let told = told?;
+        self.keep(&told);
+        Ok(match told.truncation {
+            Some(Truncation::Interrupted(signal)) => Some(signal),
+            _ => None,
+        })
+    }
+
+    async fn stages(&self, digest: &Digest, printer: &Printer) -> Result<Told, Failure> {
+        let state_folder = env::state_folder();
+        let welcomed = state_folder.as_deref().is_none_or(|folder| was_welcomed(folder));
+        let plan = plan::full(&self.ground, &self.config.digest, welcomed);
+        let mut body = String::new();
+        let mut running = Vec::new();
+        let report = digest
+            .run(plan.stages, interrupt()?, |progress| match progress {
+                Progress::Started(name) => {
+                    running.push(name.to_owned());
+                    printer.watch(&running);
+                }
+                Progress::Ended(name) => {
+                    running.retain(|known| known != name);
+                    printer.watch(&running);
+                }
+                Progress::Turn(stage) => {
+                    if let Some(section) = document::section(stage) {
+                        printer.print(&printer.style.section(&section));
+                        body.push_str(&section);
+                    }
+                }
+            })
+            .await;
+        if plan.welcomed_now.load(Ordering::Relaxed)
+            && let Some(folder) = state_folder
+        {
+            // If it cannot be remembered the welcome comes once more, which harms nobody.
+            let _ = Folder::private(&folder).and_then(|folder| folder.write_atomic(WELCOMED, b""));
+        }
+        let unfinished = report.names(&dogwatch_engine::stages::StageEnd::Unfinished);
+        let never_started = report.names(&dogwatch_engine::stages::StageEnd::NeverStarted);
+        let missing = (report.missing_bytes > 0).then_some((report.missing_bytes, digest.cap_bytes));
+        Ok(Told {
+            ending: document::ending(report.truncation, &unfinished, &never_started, missing),
+            stages: report.stages.iter().map(stage_json).collect(),
+            body,
+            truncation: report.truncation,
+            missing_bytes: report.missing_bytes,
+            elapsed: report.elapsed,
+        })
+    }
+
+    async fn external(
+        &self,
+        digest: &Digest,
+        external: &config::External,
+        printer: &Printer,
+    ) -> Result<Told, Failure> {
+        let started = Instant::now();
+        let stage_file = NamedTempFile::with_prefix("dogwatch-stage")
+            .map_err(|error| Failure::new(format!("no scratch file for the digest's stages: {error}")))?;
+        let command = plan::project_command(&self.ground.root, &external.command);
+        let own = External { command, stages: &external.stages, stage_file: stage_file.path() };
+        printer.watch(&["the project's digest".to_owned()]);
+        let mut cleaner = Cleaner::default();
+        let mut body = String::from("\n");
+        let mut add = |text: &str| {
+            printer.print(text);
+            body.push_str(text);
+        };
+        add("\n");
+        let report = own.run(digest, interrupt()?, |bytes| add(&cleaner.push(bytes))).await;
+        add(&cleaner.finish());
+        let report = match report {
+            Ok(report) => report,
+            Err(error) => {
+                add(&format!("[digest: {error}]\n"));
+                return Ok(Told {
+                    stages: vec![json!({ "name": "digest", "end": "failed", "text": body })],
+                    body,
+                    ending: String::new(),
+                    truncation: None,
+                    missing_bytes: 0,
+                    elapsed: started.elapsed(),
+                });
+            }
+        };
+        if report.truncation.is_none() && !report.outcome.success() {
+            let how = match (report.outcome.exit_code, report.outcome.signal) {
+                (Some(code), _) => format!("exited with {code}"),
+                (None, signal) => format!("died of signal {}", signal.unwrap_or(0)),
+            };
+            let why = report.stderr.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
+            let why = why.map(|line| format!(": {}", crate::text::line_bytes(line))).unwrap_or_default();
+            add(&format!("[digest: {how}{why}]\n"));
+        }
+        let unfinished: Vec<&str> = report.unfinished.iter().map(String::as_str).collect();
+        let never_started: Vec<&str> = report.never_started.iter().map(String::as_str).collect();
+        let missing = (report.missing_bytes > 0).then_some((report.missing_bytes, digest.cap_bytes));
+        let end = if report.truncation.is_some() { "unfinished" } else { "done" };
+        Ok(Told {
+            ending: document::ending(report.truncation, &unfinished, &never_started, missing),
+            stages: vec![json!({
+                "name": "digest",
+                "end": end,
+                "elapsed_ms": milliseconds(report.outcome.elapsed),
+                "text": body,
+            })],
+            body,
+            truncation: report.truncation,
+            missing_bytes: report.missing_bytes,
+            elapsed: started.elapsed(),
+        })
+    }
+
+    fn json(&self, told: &Told) -> serde_json::Value {
+        let truncated = told.truncation.map(|truncation| match truncation {
+            Truncation::Deadline(after) => json!({ "by": "deadline", "after_ms": milliseconds(after) }),
+            Truncation::Interrupted(signal) => json!({ "by": "interruption", "signal": signal }),
+            Truncation::SupervisorLost => json!({ "by": "supervisor_lost" }),
+        });
+        json!({
+            "version": 1,
+            "root": self.ground.root.to_string_lossy(),
+            "home": self.ground.home.as_ref().map(|home| home.to_string_lossy()),
+            "notes": self.notes,
+            "stages": told.stages,
+            "truncated": truncated,
+            "missing_bytes": told.missing_bytes,
+            "banner": told.ending.trim(),
+            "elapsed_ms": milliseconds(told.elapsed),
+        })
+    }
+
+    /// Keeps the full text in the home, for a reader that got only a part of it.
+    fn keep(&self, told: &Told) {
+        let Some(home) = &self.ground.home else { return };
+        let mut text = document::title(&self.ground);
+        self.notes.iter().for_each(|note| text.extend(["note: ", note, "\n"]));
+        text.extend([told.body.as_str(), told.ending.as_str()]);
+        let kept = Folder::state_of(home)
+            .and_then(|state| state.sub("digest"))
+            .and_then(|folder| folder.write_atomic(&document::file_name(SESSION), text.as_bytes()));
+        if let Err(error) = kept {
+            write_error(&format!("the digest is not kept in the home: {error}"));
+        }
+    }
+}
+
+fn trust_of(loaded: &Loaded, root: &std::path::Path) -> Option<TrustState> {
+    let sha256 = loaded.sha256.as_ref()?;
+    // Where there is no place to keep trust, nothing is trusted.
+    Some(
+        env::state_folder()
+            .map_or(TrustState::Untrusted, |folder| Trusted::new(&folder).state_of(root, sha256)),
+    )
+}
+
+/// The config, if a person has trusted it as it stands.
+fn trusted_config(loaded: Option<&Loaded>, trust: Option<TrustState>) -> Option<&config::Config> {
+    loaded.filter(|_| trust == Some(TrustState::Trusted)).map(|loaded| &loaded.config)
+}
+
+fn was_welcomed(state_folder: &std::path::Path) -> bool {
+    state_folder.join(WELCOMED).exists()
+}
+
+/// Resolves to the first signal that asks for an end.
+fn interrupt() -> Result<impl Future<Output = i32>, Failure> {
+    let mut interrupts = Interrupts::new()?;
+    Ok(async move { interrupts.next().await.signal })
+}
+
+fn stage_json(stage: &StageReport) -> serde_json::Value {
+    json!({
+        "name": stage.name,
+        "end": document::end_word(&stage.end),
+        "elapsed_ms": milliseconds(stage.elapsed),
+        "text": stage.text.trim_end(),
+    })
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Hands text to the writer, and shows what is being waited for.
+struct Printer {
+    sender: mpsc::UnboundedSender<String>,
+    style: Style,
+    silent: bool,
+    bar: ProgressBar,
+}
+
+impl Printer {
+    fn print(&self, text: &str) {
+        if !self.silent && !text.is_empty() {
+            // A writer that gave up has said so.
+            let _ = self.sender.send(text.to_owned());
+        }
+    }
+
+    fn watch(&self, running: &[String]) {
+        self.bar.set_message(running.join(", "));
+    }
+}
+
+fn bar(is_watched: bool) -> ProgressBar {
+    if !is_watched {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+/// Writes what comes until the channel is closed. In a terminal the progress line steps aside meanwhile.
+async fn write_all(mut texts: mpsc::UnboundedReceiver<String>, bar: ProgressBar) {
+    let sink = Sink::stdout();
+    while let Some(text) = texts.recv().await {
+        let written = if bar.is_hidden() {
+            match &sink {
+                Ok(sink) => sink.write_all(text.as_bytes()).await,
+                Err(_) => return,
+            }
+        } else {
+            bar.suspend(|| stdout().write_all(text.as_bytes()))
+        };
+        // A reader that has gone away (`| head`) is no failure.
+        if let Err(error) = written {
+            if error.kind() != std::io::ErrorKind::BrokenPipe {
+                write_error(&format!("the digest cannot be written: {error}"));
+            }
+            return;
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! `dogwatch run`: a `timeout(1)` that takes the whole process tree along and streams.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use dogwatch_engine::process::{
+    Bounds, Cap, Channel, Command, Containment, Deadline, End, Engine, Grace, Interrupts, Leftover, Outcome,
+    Run, Sink, StartError, Stdin,
+};
+
+use super::{Failure, values, write_error};
+
+/// How long what came out of the command may wait for a reader after the command is over.
+const LAST_WRITE: Duration = Duration::from_secs(2);
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  the command's own
+  124    the deadline passed
+  125    dogwatch itself failed
+  126    the command cannot be executed
+  127    there is no such command
+  128+N  the command died of signal N, or signal N interrupted dogwatch";
+
+/// Run a command with a deadline, and leave nothing of it behind.
+///
+/// At the deadline everything the command ever started gets TERM, after the grace KILL: what ignores TERM, what moved
+/// to a session of its own, what was forked twice, what holds the output. When the command ends by itself, what it
+/// left behind is killed, too, unless --leftover keep.
+///
+/// Output is passed on as it comes, stdout to stdout and stderr to stderr. The command gets dogwatch's stdin, and has
+/// no controlling terminal.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub(super) struct Arguments {
+    /// When to stop it: a number with ms, s or m, or of seconds
+    #[arg(long, value_name = "DURATION", default_value = "120s", value_parser = values::duration)]
+    deadline: Duration,
+    /// How long it has between TERM and KILL; at most an hour
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::duration)]
+    grace: Duration,
+    /// Pass on so many bytes of each output at most: a number of bytes, or with KiB, MiB or GiB [default: everything]
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    cap: Option<u64>,
+    /// What becomes of processes that it leaves behind when it ends by itself
+    #[arg(long, value_enum, default_value = "kill")]
+    leftover: LeftoverWord,
+    /// How far the kill reaches
+    #[arg(long, value_enum, default_value = "subtree")]
+    containment: ContainmentWord,
+    /// Write what became of it to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// The command and its arguments
+    #[arg(required = true, last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LeftoverWord {
+    /// They are killed
+    Kill,
+    /// They live on
+    Keep,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ContainmentWord {
+    /// The command's process group
+    Group,
+    /// Everything it ever started
+    Subtree,
+}
+
+impl Arguments {
+    fn bounds(&self) -> Result<Bounds, Failure> {
+        Ok(Bounds {
+            deadline: Deadline::new(self.deadline)?,
+            grace: Grace::new(self.grace)?,
+            cap: self.cap.map_or(Cap::Everything, Cap::Bytes),
+            containment: match self.containment {
+                ContainmentWord::Group => Containment::Group,
+                ContainmentWord::Subtree => Containment::Subtree,
+            },
+            leftover: match self.leftover {
+                LeftoverWord::Kill => Leftover::Kill,
+                LeftoverWord::Keep => Leftover::Keep,
+            },
+        })
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let own_error = |failure: Failure| failure.with_code(125);
+    let bounds = arguments.bounds().map_err(own_error)?;
+    let runtime = super::runtime().map_err(own_error)?;
+    let code = runtime.block_on(follow(arguments, &bounds)).map_err(|error| match error {
+        Error::Start(error) => Failure::new(error.to_string()).with_code(error.exit_code()),
+        Error::Own(failure) => failure.with_code(125),
+    })?;
+    Ok(ExitCode::from(code))
+}
+
+enum Error {
+    Start(StartError),
+    Own(Failure),
+}
+
+impl<E: std::error::Error> From<E> for Error {
+    fn from(error: E) -> Self {
+        Self::Own(Failure::new(error.to_string()))
+    }
+}
+
+async fn follow(arguments: &Arguments, bounds: &Bounds) -> Result<u8, Error> {
+    // The report's place is tried first: a run whose report is lost at the end was for nothing.
+    let report =
+        arguments.report.as_ref().map(|path| Report::prepare(path)).transpose().map_err(Error::Own)?;
+    // Every child of this program is started by the engine.
+    let engine = Engine::new().adopt_orphans()?;
+    let mut interrupts = Interrupts::new()?;
+    let (program, args) =
+        arguments.command.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
+    let command =
+        Command::new(program.map_or("".as_ref(), OsString::as_os_str)).args(args).stdin(Stdin::Inherit);
+    let run = engine.start(&command, bounds).await.map_err(Error::Start)?;
+    let stopper = run.stopper();
+    let mut pump = std::pin::pin!(pump(run, bounds));
+    let mut was_interrupted = false;
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut pump => break outcome,
+            interrupt = interrupts.next() => {
+                // The second one means it.
+                if was_interrupted { stopper.kill() } else { stopper.stop(Some(interrupt.signal)) }
+                was_interrupted = true;
+            }
+        }
+    };
+    warn(&outcome);
+    if let Some(report) = report {
+        report.write(&outcome).map_err(Error::Own)?;
+    }
+    Ok(exit_code(&outcome))
+}
+
+/// Passes the output on until the end. A reader that does not read holds nothing up beyond the run's own bounds.
+async fn pump(mut run: Run, bounds: &Bounds) -> Outcome {
+    let latest = Instant::now() + bounds.deadline.get() + bounds.grace.get() + LAST_WRITE;
+    let mut outputs = [Output::new(Sink::stdout()), Output::new(Sink::stderr())];
+    while let Some(chunk) = run.next().await {
+        let output = &mut outputs[usize::from(chunk.channel == Channel::Stderr)];
+        output.write(chunk.bytes, latest).await;
+        // With nobody left to read either, the command shall get SIGPIPE as it would from them.
+        if outputs.iter().all(|output| output.sink.is_none()) || outputs[0].is_broken {
+            run.close_output();
+        }
+    }
+    let outcome = run.finish().await;
+    for (output, bytes) in outputs.iter_mut().zip([outcome.stdout_bytes, outcome.stderr_bytes]) {
+        if bounds.cap != Cap::Everything && bytes > output.written && output.sink.is_some() {
+            let kept = output.written;
+            let marker =
+                format!("\n[dogwatch: cut after {kept} bytes, {} more were dropped]\n", bytes - kept);
+            output.write(marker.as_bytes(), latest.max(Instant::now() + LAST_WRITE)).await;
+        }
+    }
+    outcome
+}
+
+/// One of our outputs, as long as somebody reads it.
+struct Output {
+    sink: Option<Sink>,
+    /// Its reader has gone away.
+    is_broken: bool,
+    written: u64,
+}
+
+impl Output {
+    fn new(sink: std::io::Result<Sink>) -> Self {
+        Self { sink: sink.ok(), is_broken: false, written: 0 }
+    }
+
+    async fn write(&mut self, bytes: &[u8], latest: Instant) {
+        let Some(sink) = &self.sink else { return };
+        match tokio::time::timeout_at(latest.into(), sink.write_all(bytes)).await {
+            Ok(Ok(())) => self.written += bytes.len() as u64,
+            Ok(Err(error)) => {
+                self.is_broken = error.kind() == std::io::ErrorKind::BrokenPipe;
+                if !self.is_broken {
+                    write_error(&format!("the command's output cannot be passed on: {error}"));
+                }
+                self.sink = None;
+            }
+            Err(_) => {
+                write_error("nobody reads the command's output; the rest of it is dropped");
+                self.sink = None;
+            }
+        }
+    }
+}
+
+/// Says on stderr what a person would not see otherwise.
+fn warn(outcome: &Outcome) {
+    let mut text = String::new();
+    if outcome.end == End::SupervisorLost {
+        text.push_str("the supervisor was killed; what could be reached was ended");
+    }
+    for survivor in &outcome.unkillable {
+        let separator = if text.is_empty() { "" } else { "; " };
+        let name = crate::text::line(&survivor.name);
+        let _ = write!(text, "{separator}process {} ({name}) is left: {}", survivor.pid, survivor.why);
+    }
+    if !text.is_empty() {
+        write_error(&text);
+    }
+}
+
+fn exit_code(outcome: &Outcome) -> u8 {
+    let of_signal = |signal: Option<i32>| signal.map(|signal| 128 + u8::try_from(signal).unwrap_or(0));
+    let of_leader = || outcome.exit_code.and_then(|code| u8::try_from(code).ok());
+    match outcome.end {
+        End::Deadline => 124,
+        End::SupervisorLost => 125,
+        End::Interrupted => of_signal(outcome.interrupted_by).or_else(of_leader).unwrap_or(125),
+        End::Exited | End::Signaled => of_leader().or_else(|| of_signal(outcome.signal)).unwrap_or(125),
+    }
+}
+
+/// A report that will be written beside its place and renamed, so that no reader sees half of it.
+struct Report {
+    file: tempfile::NamedTempFile,
+    path: PathBuf,
+}
+
+impl Report {
+    fn prepare(path: &std::path::Path) -> Result<Self, Failure> {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => std::path::Path::new("."),
+        };
+        let file = tempfile::Builder::new()
+            .prefix(".dogwatch-report")
+            .tempfile_in(folder)
+            .map_err(|error| Failure::new(format!("cannot write the report {}: {error}", path.display())))?;
+        if path.is_dir() {
+            return Err(Failure::new(format!("cannot write the report {}: it is a folder", path.display())));
+        }
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    fn write(mut self, outcome: &Outcome) -> Result<(), Failure> {
+        let failed =
+            |error: std::io::Error| format!("cannot write the report {}: {error}", self.path.display());
+        let mut json = serde_json::to_vec_pretty(outcome)?;
+        json.push(b'\n');
+        self.file.write_all(&json).map_err(failed).map_err(Failure::new)?;
+        // What a file made by a shell's redirection would have.
+        use std::os::unix::fs::PermissionsExt;
+        let _ = self.file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644));
+        let path = self.path.clone();
+        self.file.persist(&path).map(drop).map_err(|error| {
+            Failure::new(format!("cannot write the report {}: {}", path.display(), error.error))
+        })
+    }
+}

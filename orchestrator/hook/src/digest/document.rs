@@ -1,0 +1,89 @@
+//! The digest as a text: a first line that says what it is, notes, a section per stage, the banner.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use dogwatch_engine::stages::{Hints, StageEnd, StageReport, Truncation, banner, gap_marker};
+
+use super::ground::Ground;
+use crate::config::Loaded;
+use crate::home::trust::TrustState;
+use crate::text::line;
+
+/// How to get what a truncated digest lacks, and the knob.
+const HINTS: Hints<'static> = Hints {
+    rerun: "run `dogwatch open`",
+    knob: "set DOGWATCH_SESSION_START_TIMEOUT (seconds), or `deadline` below [digest] in .dogwatch/config.toml",
+};
+
+/// The first line: what this is, of which project, when.
+pub fn title(ground: &Ground) -> String {
+    let name = ground.root.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
+    let time = ground.now.strftime("%Y-%m-%d %H:%M %:z");
+    format!("# dogwatch session digest: {} ({time})\n", line(&name))
+}
+
+/// What is to be known of the config before anything else, each one line.
+pub fn notes(loaded: &Loaded, trust: Option<TrustState>, environment: Option<String>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(first) = loaded.problems.first() {
+        let more = match loaded.problems.len() - 1 {
+            0 => String::new(),
+            more => format!(" ({more} more: `dogwatch trust --show`)"),
+        };
+        notes.push(format!("{first}{more}; the config is not used, the defaults are"));
+    } else if let Some(trust @ (TrustState::Untrusted | TrustState::Changed)) = trust {
+        let why =
+            if trust == TrustState::Changed { "has changed since it was trusted" } else { "is not trusted" };
+        notes.push(format!(
+            ".dogwatch/config.toml {why}, so it is not used; a person allows it with `dogwatch trust`"
+        ));
+    }
+    notes.extend(environment);
+    notes.iter().map(|note| line(note)).collect()
+}
+
+/// A stage's section; nothing if it has nothing to say.
+pub fn section(stage: &StageReport) -> Option<String> {
+    let text = stage.text.trim_end();
+    (!text.is_empty()).then(|| format!("\n## {}\n{text}\n", stage.name))
+}
+
+/// What stands at the end of a digest that is not whole.
+pub fn ending(
+    truncation: Option<Truncation>,
+    unfinished: &[&str],
+    never_started: &[&str],
+    missing: Option<(u64, usize)>,
+) -> String {
+    let mut text = String::new();
+    if let Some((missing_bytes, cap_bytes)) = missing {
+        let look_at = "for the rest, run the commands of its stages (.dogwatch/config.toml) by themselves";
+        text.push_str(&gap_marker(missing_bytes, cap_bytes, look_at));
+    }
+    if let Some(truncation) = truncation {
+        let _ = write!(text, "\n{}", banner(truncation, unfinished, never_started, &HINTS));
+    }
+    text
+}
+
+/// The word for how a stage ended, for machines.
+pub fn end_word(end: &StageEnd) -> &'static str {
+    match end {
+        StageEnd::Done => "done",
+        StageEnd::OverBound => "over_bound",
+        StageEnd::Failed(_) => "failed",
+        StageEnd::Unfinished => "unfinished",
+        StageEnd::NeverStarted => "never_started",
+    }
+}
+
+/// The name of a project's digest file below `state/digest/`.
+pub fn file_name(session: &str) -> String {
+    format!("{session}.txt")
+}
+
+/// The place of the full text, as a person or a model can open it.
+pub fn full_text_path(home: &Path, session: &str) -> std::path::PathBuf {
+    home.join("state/digest").join(file_name(session))
+}
