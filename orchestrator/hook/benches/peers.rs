@@ -211,11 +211,10 @@ fn tree(options: &Options, scratch: &Scratch) -> Measured {
     can_run(options)?;
     let mut times = Vec::new();
     for run in 0..options.tree_runs {
-        // A copy under a name of its own: whatever the tree does, its command lines can be told from all others.
-        let program = scratch.path(&format!("misbehave-of-run-{run}"));
-        fs::copy(&options.misbehave, &program).map_err(|error| error.to_string())?;
-        let ended = one_tree(options, &program, &scratch.path("tree.json"));
-        let left = alive(&program);
+        // Every process of the tree carries this word among its arguments, and nobody else does.
+        let marker = format!("bench-{}-{run}", std::process::id());
+        let ended = one_tree(options, &marker, &scratch.path("tree.json"));
+        let left = alive(&marker);
         for pid in &left {
             kill(*pid);
         }
@@ -228,12 +227,12 @@ fn tree(options: &Options, scratch: &Scratch) -> Measured {
     Ok(alone(time, Duration::from_millis(250)))
 }
 
-fn one_tree(options: &Options, program: &Path, report: &Path) -> Result<Duration, String> {
+fn one_tree(options: &Options, marker: &str, report: &Path) -> Result<Duration, String> {
     const TOTAL: usize = 1000;
     const DEADLINE_AND_GRACE: Duration = Duration::from_secs(5 + 1);
     let mut command = options.dogwatch(["run", "--deadline", "5s", "--grace", "1s", "--report"]);
-    command.arg(report).arg("--").arg(program);
-    command.args(["tree", "--total", &TOTAL.to_string(), "--own-sessions", "200"]);
+    command.arg(report).arg("--").arg(&options.misbehave);
+    command.args(["tree", marker, &TOTAL.to_string(), "200"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let watchdog = Watchdog::start();
     let mut child = command.spawn().map_err(|error| start_failed(&command, &error))?;
@@ -247,7 +246,7 @@ fn one_tree(options: &Options, program: &Path, report: &Path) -> Result<Duration
         let _ = line.send(read.map(|_| text));
     });
     let ready = told.recv_timeout(BOUND);
-    let at_work = alive(program).len();
+    let at_work = alive(marker).len();
     let status = child.wait();
     watchdog.stop()?;
     if !matches!(&ready, Ok(Ok(text)) if text.trim_end() == "ready") {
@@ -341,16 +340,15 @@ fn number(json: &str, key: &str) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// The processes whose first argument is `program`. What has ended and only waits to be reaped has none.
-fn alive(program: &Path) -> Vec<u32> {
-    let program = program.as_os_str().as_encoded_bytes();
+/// The processes with `marker` among their arguments. What has ended and only waits to be reaped has none.
+fn alive(marker: &str) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries
         .flatten()
         .filter_map(|entry| {
             let pid = entry.file_name().to_str()?.parse().ok()?;
             let line = fs::read(entry.path().join("cmdline")).ok()?;
-            (line.split(|byte| *byte == 0).next() == Some(program)).then_some(pid)
+            line.split(|byte| *byte == 0).any(|word| word == marker.as_bytes()).then_some(pid)
         })
         .collect()
 }
