@@ -118,6 +118,7 @@ impl Run {
             control,
         };
         let status = tokio::select! {
+            biased;
             status = receive(&run.control) => status,
             () = tokio::time::sleep_until(run.backstop.into()) => Ok(Some(Status::StartTimedOut)),
         };
@@ -189,6 +190,8 @@ impl Run {
                     self.backstop = Instant::now() + KILL_BOUND + SLACK;
                 }
                 Event::Stdout(_) | Event::Stderr(_) | Event::Status(Ok(Some(_))) => {}
+                // The front may have been busy elsewhere while the report came: what has been said counts first.
+                Event::Backstop if self.has_word() => {}
                 Event::Status(Ok(None) | Err(_)) | Event::Backstop => {
                     let report = self.take_over().await;
                     self.end(report);
@@ -215,12 +218,14 @@ impl Run {
         }
     }
 
-    /// Reads no more output. A process that goes on to write gets SIGPIPE, as it would from a pipe to a program that
-    /// has ended.
-    pub fn close_output(&mut self) {
-        self.stdout.close();
-        self.stderr.close();
-        let _ = wire::send_order(self.control.get_ref().as_fd(), Order::CloseOutput, &[]);
+    /// Reads no more of this channel. A process that goes on to write gets SIGPIPE, as it would from a pipe to a
+    /// program that has ended.
+    pub fn close_output(&mut self, channel: Channel) {
+        match channel {
+            Channel::Stdout => self.stdout.close(),
+            Channel::Stderr => self.stderr.close(),
+        }
+        let _ = wire::send_order(self.control.get_ref().as_fd(), Order::CloseOutput(channel), &[]);
     }
 
     /// Waits for the end, counting and dropping what is still written, and says what became of the run.
@@ -267,6 +272,16 @@ impl Run {
         let mut outcome = self.finish().await;
         outcome.truncated |= dropped;
         Captured { stdout, stderr, outcome }
+    }
+
+    /// Takes what the supervisor has said and nobody has read yet. `false`: nothing.
+    fn has_word(&mut self) -> bool {
+        match wire::receive_status(self.control.get_ref().as_fd()) {
+            Ok(Some(Status::Done(report))) => self.end(report),
+            Ok(Some(_)) => self.backstop = Instant::now() + KILL_BOUND + SLACK,
+            Ok(None) | Err(_) => return false,
+        }
+        true
     }
 
     fn end(&mut self, report: Report) {

@@ -191,7 +191,7 @@ impl Keeper {
                     self.stop(Cause::Asked(None), Duration::ZERO);
                     self.kill_at = Some(Instant::now());
                 }
-                Ok(Some((Order::CloseOutput, _))) => self.tree.close_output(),
+                Ok(Some((Order::CloseOutput(channel), _))) => self.tree.close_output(channel),
                 Ok(Some((Order::NewRun | Order::Request, _))) => {}
                 Ok(None) | Err(_) => {
                     self.control = None;

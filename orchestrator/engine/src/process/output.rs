@@ -20,9 +20,9 @@ pub(crate) const READ: usize = 64 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
     /// Standard output.
-    Stdout,
+    Stdout = 0,
     /// Standard error.
-    Stderr,
+    Stderr = 1,
 }
 
 /// One output channel.

@@ -13,6 +13,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::bounds::Containment;
 use super::outcome::Survivor;
+use super::output::Channel;
 use super::procfs;
 use super::sys::{self, ChildEnd, Status, Which};
 
@@ -40,8 +41,8 @@ pub(crate) enum Reach {
 pub(crate) struct Tree {
     leader: i32,
     reach: Reach,
-    /// Duplicates of the read ends of the run's pipes.
-    read_ends: Vec<OwnedFd>,
+    /// Duplicates of the read ends of the run's pipes, by channel.
+    read_ends: Vec<Option<OwnedFd>>,
     /// The leader's end, from the moment it is known. The zombie stays until the group has been signalled.
     end: Option<Status>,
     reaped: bool,
@@ -53,6 +54,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) fn new(leader: i32, reach: Reach, read_ends: Vec<OwnedFd>) -> Self {
+        let read_ends = read_ends.into_iter().map(Some).collect();
         Self { leader, reach, read_ends, end: None, reaped: false, pipe_held: false, killed: 0 }
     }
 
@@ -75,9 +77,11 @@ impl Tree {
         self.end
     }
 
-    /// The front reads no more.
-    pub(crate) fn close_output(&mut self) {
-        self.read_ends.clear();
+    /// The front reads no more of this channel.
+    pub(crate) fn close_output(&mut self, channel: Channel) {
+        if let Some(end) = self.read_ends.get_mut(channel as usize) {
+            *end = None;
+        }
     }
 
     /// Looks, without reaping it, whether the leader has ended; at its end also whether its pipes are still held.
@@ -99,7 +103,7 @@ impl Tree {
     /// Must come before anything that could hold the pipes is killed.
     fn note_end(&mut self, status: Status) {
         self.end = Some(status);
-        self.pipe_held = self.read_ends.iter().any(|pipe| {
+        self.pipe_held = self.read_ends.iter().flatten().any(|pipe| {
             let mut poll_fd = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
             let hung_up = poll(&mut poll_fd, PollTimeout::ZERO).is_ok()
                 && poll_fd[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP));

@@ -25,6 +25,7 @@ use super::command::Command;
 use super::error::{StartError, Step};
 use super::identity::Identity;
 use super::outcome::{End, Survivor};
+use super::output::Channel;
 use super::sys;
 
 /// The largest packet. Reports are cut to fit.
@@ -37,8 +38,8 @@ pub(crate) enum Order {
     Stop(Option<u8>),
     /// KILL at once.
     Kill,
-    /// The front reads no more: give up the duplicates of the read ends, so that a writer gets SIGPIPE.
-    CloseOutput,
+    /// The front reads no more of this channel: give up the duplicate of its read end, so that a writer gets SIGPIPE.
+    CloseOutput(Channel),
     /// The next run of a session; its own control socket comes with it.
     NewRun,
     /// A request for a run; its descriptors come with it.
@@ -50,7 +51,7 @@ impl Order {
         match self {
             Self::Stop(signal) => [b'S', signal.unwrap_or(0)],
             Self::Kill => [b'K', 0],
-            Self::CloseOutput => [b'C', 0],
+            Self::CloseOutput(channel) => [b'C', channel as u8],
             Self::NewRun => [b'N', 0],
             Self::Request => [b'R', 0],
         }
@@ -61,7 +62,8 @@ impl Order {
             [b'S', 0] => Some(Self::Stop(None)),
             [b'S', signal] => Some(Self::Stop(Some(signal))),
             [b'K', _] => Some(Self::Kill),
-            [b'C', _] => Some(Self::CloseOutput),
+            [b'C', 0] => Some(Self::CloseOutput(Channel::Stdout)),
+            [b'C', 1] => Some(Self::CloseOutput(Channel::Stderr)),
             [b'N', _] => Some(Self::NewRun),
             [b'R', _] => Some(Self::Request),
             _ => None,

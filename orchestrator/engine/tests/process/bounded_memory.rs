@@ -97,7 +97,7 @@ fn a_reader_that_closes_gives_the_writer_sigpipe() {
         ]);
         let mut run = crate::support::engine().start(&command, &all).await.unwrap();
         assert!(run.next().await.is_some());
-        run.close_output();
+        run.close_output(dogwatch_engine::process::Channel::Stdout);
         let outcome = run.finish().await;
         assert_eq!(outcome.signal, Some(13), "{outcome:?}");
     });

@@ -86,3 +86,16 @@ fn the_first_cause_of_a_stop_is_the_one_that_is_told() {
         assert_eq!((outcome.end, outcome.interrupted_by), (End::Interrupted, Some(15)));
     });
 }
+
+#[test]
+fn a_front_that_was_busy_past_every_bound_believes_the_report_that_came_meanwhile() {
+    let marker = Marker::new();
+    block_on(async {
+        let run =
+            crate::support::engine().start(&misbehave(["ignore-term", &marker.0]), &bounds(100, 100)).await;
+        let run = run.unwrap();
+        // Beyond deadline, grace and the front's own slack: the thread is busy, not waiting for anything.
+        std::thread::sleep(std::time::Duration::from_millis(2_500));
+        assert_eq!(run.finish().await.end, End::Deadline);
+    });
+}

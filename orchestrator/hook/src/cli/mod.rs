@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::harness::ancestry::{self, Ancestry};
 use crate::{config, env};
@@ -67,9 +67,18 @@ pub fn main() -> ExitCode {
         let version = concat!("dogwatch ", env!("CARGO_PKG_VERSION"), "\n");
         return finish(write_out(&mut io::stdout(), version).map(|()| ExitCode::SUCCESS));
     }
-    match Arguments::try_parse_from(arguments) {
+    match Arguments::try_parse_from(&arguments) {
         Ok(arguments) => finish(arguments.command.run()),
-        Err(error) => usage(&error),
+        Err(error) => usage(&error, &name_of(&arguments)),
+    }
+}
+
+/// The command that was meant, with its subcommand.
+fn name_of(arguments: &[OsString]) -> String {
+    let known = |name: &&str| Arguments::command().find_subcommand(name).is_some();
+    match arguments.get(1).and_then(|first| first.to_str()).filter(known) {
+        Some(subcommand) => format!("dogwatch {subcommand}"),
+        None => "dogwatch".to_owned(),
     }
 }
 
@@ -171,7 +180,7 @@ fn finish(result: Result<ExitCode, Failure>) -> ExitCode {
 }
 
 /// Help as the parser writes it; everything else in one line.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: &clap::Error, command: &str) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let help = error.render().to_string();
@@ -181,27 +190,20 @@ fn usage(error: &clap::Error) -> ExitCode {
             let _ = io::stderr().write_all(error.render().to_string().as_bytes());
         }
         _ => {
-            let message = config::printable(&one_line(error), usize::MAX);
+            let message = config::printable(&one_line(error, command), usize::MAX);
             let _ = io::stderr().write_all(format!("dogwatch: {message}\n").as_bytes());
         }
     }
-    ExitCode::from(USAGE)
+    // As `timeout` has it: 2 may be the command's own.
+    ExitCode::from(if command == "dogwatch run" { run::OWN_ERROR } else { USAGE })
 }
 
 /// What the parser found wrong, what it suggests, and where to read on.
-fn one_line(error: &clap::Error) -> String {
+fn one_line(error: &clap::Error, command: &str) -> String {
     let rendered = error.render().to_string();
     let before_usage = rendered.split("\n\nUsage:").next().unwrap_or_default();
     let before_usage = before_usage.split("\n\nFor more information").next().unwrap_or_default();
     let message = before_usage.strip_prefix("error: ").unwrap_or(before_usage);
     let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let command = match error.get(ContextKind::Usage) {
-        Some(usage) => {
-            let usage = usage.to_string();
-            let words = usage.trim_start_matches("Usage:").split_whitespace();
-            words.take_while(|word| !word.starts_with(['[', '<', '-'])).collect::<Vec<_>>().join(" ")
-        }
-        None => "dogwatch".to_owned(),
-    };
     format!("{}; see `{command} --help`", lines.join("; "))
 }

@@ -177,7 +177,7 @@ impl Session {
 
     async fn stages(&self, digest: &Digest, printer: &Printer) -> Result<Told, Failure> {
         let state_folder = env::state_folder();
-        let welcomed = state_folder.as_deref().is_none_or(|folder| was_welcomed(folder));
+        let welcomed = state_folder.as_deref().is_none_or(was_welcomed);
         let plan = plan::full(&self.ground, &self.config.digest, welcomed);
         let mut body = String::new();
         let mut running = Vec::new();

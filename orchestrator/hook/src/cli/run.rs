@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -17,6 +18,9 @@ use super::{Failure, values, write_error};
 
 /// How long what came out of the command may wait for a reader after the command is over.
 const LAST_WRITE: Duration = Duration::from_secs(2);
+
+/// Exit code: dogwatch itself failed.
+pub(super) const OWN_ERROR: u8 = 125;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -96,12 +100,12 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let own_error = |failure: Failure| failure.with_code(125);
+    let own_error = |failure: Failure| failure.with_code(OWN_ERROR);
     let bounds = arguments.bounds().map_err(own_error)?;
     let runtime = super::runtime().map_err(own_error)?;
     let code = runtime.block_on(follow(arguments, &bounds)).map_err(|error| match error {
         Error::Start(error) => Failure::new(error.to_string()).with_code(error.exit_code()),
-        Error::Own(failure) => failure.with_code(125),
+        Error::Own(failure) => failure.with_code(OWN_ERROR),
     })?;
     Ok(ExitCode::from(code))
 }
@@ -155,10 +159,11 @@ async fn pump(mut run: Run, bounds: &Bounds) -> Outcome {
     let mut outputs = [Output::new(Sink::stdout()), Output::new(Sink::stderr())];
     while let Some(chunk) = run.next().await {
         let output = &mut outputs[usize::from(chunk.channel == Channel::Stderr)];
+        let channel = chunk.channel;
         output.write(chunk.bytes, latest).await;
-        // With nobody left to read either, the command shall get SIGPIPE as it would from them.
-        if outputs.iter().all(|output| output.sink.is_none()) || outputs[0].is_broken {
-            run.close_output();
+        // The command shall get SIGPIPE, as it would from the reader that has gone away.
+        if output.is_broken {
+            run.close_output(channel);
         }
     }
     let outcome = run.finish().await;
@@ -226,9 +231,9 @@ fn exit_code(outcome: &Outcome) -> u8 {
     let of_leader = || outcome.exit_code.and_then(|code| u8::try_from(code).ok());
     match outcome.end {
         End::Deadline => 124,
-        End::SupervisorLost => 125,
-        End::Interrupted => of_signal(outcome.interrupted_by).or_else(of_leader).unwrap_or(125),
-        End::Exited | End::Signaled => of_leader().or_else(|| of_signal(outcome.signal)).unwrap_or(125),
+        End::SupervisorLost => OWN_ERROR,
+        End::Interrupted => of_signal(outcome.interrupted_by).or_else(of_leader).unwrap_or(OWN_ERROR),
+        End::Exited | End::Signaled => of_leader().or_else(|| of_signal(outcome.signal)).unwrap_or(OWN_ERROR),
     }
 }
 
@@ -244,6 +249,14 @@ impl Report {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => std::path::Path::new("."),
         };
+        if !folder.is_dir() {
+            let message = format!(
+                "cannot write the report {}: there is no folder {}",
+                path.display(),
+                folder.display()
+            );
+            return Err(Failure::new(message));
+        }
         let file = tempfile::Builder::new()
             .prefix(".dogwatch-report")
             .tempfile_in(folder)
@@ -261,7 +274,6 @@ impl Report {
         json.push(b'\n');
         self.file.write_all(&json).map_err(failed).map_err(Failure::new)?;
         // What a file made by a shell's redirection would have.
-        use std::os::unix::fs::PermissionsExt;
         let _ = self.file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644));
         let path = self.path.clone();
         self.file.persist(&path).map(drop).map_err(|error| {

@@ -1,5 +1,7 @@
 //! Colours, where a terminal wants them.
 
+use std::fmt::Write as _;
+
 use anstyle::{AnsiColor, Style as Ansi};
 
 /// How text is shown; in a pipe not at all.
@@ -40,14 +42,16 @@ impl Style {
         if !self.is_coloured {
             return text.to_owned();
         }
-        text.split_inclusive('\n')
-            .map(|line| {
-                let (words, end) = line.strip_suffix('\n').map_or((line, ""), |words| (words, "\n"));
-                if words.is_empty() || !is_styled(words) {
-                    return line.to_owned();
-                }
-                format!("{style}{words}{style:#}{end}")
-            })
-            .collect()
+        let mut styled = String::new();
+        for line in text.split_inclusive('\n') {
+            let (words, end) = line.strip_suffix('\n').map_or((line, ""), |words| (words, "\n"));
+            // Writing to a string does not fail.
+            let _ = if words.is_empty() || !is_styled(words) {
+                styled.write_str(line)
+            } else {
+                write!(styled, "{style}{words}{style:#}{end}")
+            };
+        }
+        styled
     }
 }

@@ -27,11 +27,16 @@ pub fn title(ground: &Ground) -> String {
 pub fn notes(loaded: &Loaded, trust: Option<TrustState>, environment: Option<String>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(first) = loaded.problems.first() {
-        let more = match loaded.problems.len() - 1 {
-            0 => String::new(),
-            more => format!(" ({more} more: `dogwatch trust --show`)"),
+        // Only the place: what is wrong there would be told in words of a file that nobody may have trusted.
+        let places = match loaded.problems.len() - 1 {
+            0 => " is wrong".to_owned(),
+            1 => " and one more place are wrong".to_owned(),
+            more => format!(" and {more} more places are wrong"),
         };
-        notes.push(format!("{first}{more}; the config is not used, the defaults are"));
+        let place = first.place();
+        notes.push(format!(
+            "{place}{places}, so the config is not used; `dogwatch trust --show` tells what is"
+        ));
     } else if let Some(trust @ (TrustState::Untrusted | TrustState::Changed)) = trust {
         let why =
             if trust == TrustState::Changed { "has changed since it was trusted" } else { "is not trusted" };

@@ -149,7 +149,7 @@ pub fn project_command(root: &Path, argv: &[impl AsRef<OsStr>]) -> Command {
 }
 
 fn without_secrets(command: Command) -> Command {
-    HARNESS_SECRETS.iter().fold(command, |command, name| command.env_remove(name))
+    HARNESS_SECRETS.iter().fold(command, Command::env_remove)
 }
 
 /// What a project's stage printed, and how it failed if it did.
@@ -169,7 +169,7 @@ fn said(name: &str, captured: &Captured) -> Option<String> {
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&format!("[{name}: {failure}{why}]"));
+        text.extend(["[", name, ": ", &failure, &why, "]"]);
     }
     (!text.is_empty()).then_some(text)
 }

@@ -1,78 +1,11 @@
-//! The program as a person starts it.
-
-#![allow(clippy::unwrap_used, reason = "helpers of tests, which the lint does not take for tests")]
+//! `init`, `trust`, and what every command has.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use tempfile::TempDir;
-
-/// A person's home folder with a project in it, and nothing of this machine's environment.
-struct Desk {
-    scratch: TempDir,
-    project: PathBuf,
-}
-
-impl Desk {
-    fn new() -> Desk {
-        let scratch = tempfile::tempdir().unwrap();
-        let project = scratch.path().canonicalize().unwrap().join("project");
-        fs::create_dir(&project).unwrap();
-        Desk { scratch, project }
-    }
-
-    fn state_folder(&self) -> PathBuf {
-        self.scratch.path().join("state")
-    }
-
-    fn run(&self, command: &mut Command) -> Output {
-        self.prepare(command).output().unwrap()
-    }
-
-    fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        command
-            .current_dir(&self.project)
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", self.scratch.path())
-            .env("XDG_STATE_HOME", self.state_folder())
-            .env("XDG_CONFIG_HOME", self.scratch.path().join("config"))
-            .stdin(Stdio::null())
-    }
-
-    fn dogwatch(&self, arguments: &[&str]) -> Output {
-        self.run(Command::new(PROGRAM).args(arguments))
-    }
-
-    /// `dogwatch` as the child of a process that calls itself a harness. The shell has work left when it starts the
-    /// program, so that it cannot become the program.
-    fn below(&self, harness: &str, arguments: &str) -> Output {
-        let script = format!("\"$0\" {arguments}; exit $?");
-        self.run(Command::new("/bin/sh").arg0(harness).args(["-c", &script, PROGRAM]))
-    }
-}
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_dogwatch");
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
-fn write_config(desk: &Desk, text: &str) {
-    fs::create_dir_all(desk.project.join(".dogwatch")).unwrap();
-    fs::write(desk.project.join(".dogwatch/config.toml"), text).unwrap();
-}
-
-fn is_empty(folder: &Path) -> bool {
-    !folder.exists() || fs::read_dir(folder).unwrap().next().is_none()
-}
+use crate::support::{Desk, PROGRAM, is_empty, stderr, stdout, write_config};
 
 #[test]
 fn the_version_is_one_line() {

@@ -1,0 +1,8 @@
+//! The program as a person starts it.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which the lint does not take for tests")]
+
+mod init_and_trust;
+mod open;
+mod run;
+mod support;

@@ -1,0 +1,142 @@
+//! What the tests share: a person's desk, scripts, and a look at what is left of a process tree.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// A person's home folder with a project in it, and nothing of this machine's environment.
+pub(crate) struct Desk {
+    pub(crate) scratch: TempDir,
+    pub(crate) project: PathBuf,
+}
+
+impl Desk {
+    pub(crate) fn new() -> Desk {
+        let scratch = tempfile::tempdir().unwrap();
+        let project = scratch.path().canonicalize().unwrap().join("project");
+        fs::create_dir(&project).unwrap();
+        Desk { scratch, project }
+    }
+
+    pub(crate) fn state_folder(&self) -> PathBuf {
+        self.scratch.path().join("state")
+    }
+
+    pub(crate) fn run(&self, command: &mut Command) -> Output {
+        self.prepare(command).output().unwrap()
+    }
+
+    pub(crate) fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
+            .current_dir(&self.project)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", self.scratch.path())
+            .env("XDG_STATE_HOME", self.state_folder())
+            .env("XDG_CONFIG_HOME", self.scratch.path().join("config"))
+            .stdin(Stdio::null())
+    }
+
+    pub(crate) fn dogwatch(&self, arguments: &[&str]) -> Output {
+        self.run(Command::new(PROGRAM).args(arguments))
+    }
+
+    /// `dogwatch` as the child of a process that calls itself a harness. The shell has work left when it starts the
+    /// program, so that it cannot become the program.
+    pub(crate) fn below(&self, harness: &str, arguments: &str) -> Output {
+        let script = format!("\"$0\" {arguments}; exit $?");
+        self.run(Command::new("/bin/sh").arg0(harness).args(["-c", &script, PROGRAM]))
+    }
+}
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_dogwatch");
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+pub(crate) fn write_config(desk: &Desk, text: &str) {
+    fs::create_dir_all(desk.project.join(".dogwatch")).unwrap();
+    fs::write(desk.project.join(".dogwatch/config.toml"), text).unwrap();
+}
+
+pub(crate) fn is_empty(folder: &Path) -> bool {
+    !folder.exists() || fs::read_dir(folder).unwrap().next().is_none()
+}
+
+/// What a loaded machine may add to a bound before a test calls it broken.
+pub(crate) const SLACK: Duration = Duration::from_secs(8);
+
+impl Desk {
+    /// A config that a person has trusted, as a provisioning script would record it.
+    pub(crate) fn trusted_config(&self, text: &str) {
+        use sha2::{Digest, Sha256};
+        write_config(self, text);
+        let hash =
+            Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let folder = self.state_folder().join("dogwatch");
+        fs::create_dir_all(&folder).unwrap();
+        fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        fs::write(folder.join("trusted"), format!("{hash}  {}\n", self.project.display())).unwrap();
+    }
+
+    /// Makes the project a git checkout with one commit.
+    pub(crate) fn git(&self) {
+        for line in [
+            "git -c init.defaultBranch=main init -q",
+            "git -c user.name=dev -c user.email=dev@example.invalid commit -q --allow-empty -m first",
+        ] {
+            let mut command = Command::new("/bin/sh");
+            let output = self.run(command.args(["-c", line]).env("GIT_CONFIG_NOSYSTEM", "1"));
+            assert!(output.status.success(), "{}", stderr(&output));
+        }
+    }
+
+    /// A word that stands in the arguments of this desk's processes and of no others.
+    pub(crate) fn marker(&self) -> String {
+        self.project.display().to_string()
+    }
+
+    /// The living processes that bear the marker.
+    pub(crate) fn left(&self) -> Vec<i32> {
+        let marker = self.marker();
+        let entries = fs::read_dir("/proc").unwrap();
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+        pids.filter(|pid| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(&marker) && is_alive(*pid)
+        })
+        .collect()
+    }
+
+    pub(crate) fn assert_nothing_left(&self) {
+        assert!(wait_until(SLACK, || self.left().is_empty()), "left behind: {:?}", self.left());
+    }
+}
+
+pub(crate) fn is_alive(pid: i32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or("").trim_start().starts_with(['Z', 'X']))
+}
+
+/// Waits for a condition, at most so long.
+pub(crate) fn wait_until(bound: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + bound;
+    loop {
+        if condition() {
+            return true;
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
