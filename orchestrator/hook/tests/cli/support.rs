@@ -78,10 +78,14 @@ pub(crate) const SLACK: Duration = Duration::from_secs(8);
 impl Desk {
     /// A config that a person has trusted, as a provisioning script would record it.
     pub(crate) fn trusted_config(&self, text: &str) {
+        use std::fmt::Write;
+
         use sha2::{Digest, Sha256};
         write_config(self, text);
-        let hash =
-            Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let hash = Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hash, byte| {
+            write!(hash, "{byte:02x}").unwrap();
+            hash
+        });
         let folder = self.state_folder().join("dogwatch");
         fs::create_dir_all(&folder).unwrap();
         fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
