@@ -185,3 +185,10 @@ pub(crate) fn copy_misbehave(path: &std::path::Path, mode: &str) {
         StdCommand::new("/bin/sh").args(["-c", script, "sh", MISBEHAVE]).arg(path).arg(mode).status();
     assert!(status.unwrap().success());
 }
+
+/// Whether this process ignores a signal, as everything below `nohup` does: what it starts does, too, and rightly.
+pub(crate) fn ignores(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal - 1)) != 0
+}

@@ -144,3 +144,10 @@ pub(crate) fn wait_until(bound: Duration, mut condition: impl FnMut() -> bool) -
         std::thread::sleep(Duration::from_millis(2));
     }
 }
+
+/// Whether this process ignores a signal, as everything below `nohup` does: what it starts does, too, and rightly.
+pub(crate) fn ignores(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal - 1)) != 0
+}
