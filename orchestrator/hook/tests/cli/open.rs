@@ -382,10 +382,18 @@ fn a_signal_keeps_what_is_there_and_ends_the_rest() {
     ));
     let mut command = Command::new(PROGRAM);
     let mut child = desk.prepare(command.arg("open")).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    // The first stage has had its turn, and the second has begun.
+    let mut text = String::new();
+    while !text.contains("first\nfirst\n") {
+        let mut piece = [0; 4096];
+        let count = out.read(&mut piece).unwrap();
+        assert!(count > 0, "{text}");
+        text.push_str(std::str::from_utf8(&piece[..count]).unwrap());
+    }
     assert!(wait_until(SLACK, || desk.project.join("there").exists()));
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
-    let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    out.read_to_string(&mut text).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(143));
     assert!(text.contains("## first\nfirst\n") && text.contains("## hangs\nhad this\n"), "{text}");
     assert!(
