@@ -3,27 +3,26 @@
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use dogwatch_engine::process::{Engine, Interrupts, Sink};
-use dogwatch_engine::stages::{Digest, External, Progress, StageReport, Truncation};
+use dogwatch_engine::process::{Engine, Grace, Interrupts, Sink};
+use dogwatch_engine::stages::Truncation;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use tempfile::NamedTempFile;
 use tokio::sync::mpsc;
 
 use super::style::Style;
 use super::{Failure, write_error};
 use crate::config::{self, Loaded, Seconds};
+use crate::digest::document;
 use crate::digest::ground::Ground;
-use crate::digest::{document, plan};
+use crate::digest::plan::Facts;
+use crate::digest::run::{Opening, Step, Told, milliseconds};
 use crate::env;
 use crate::home::root::find_root;
 use crate::home::state::Folder;
 use crate::home::trust::{TrustState, Trusted};
-use crate::text::Cleaner;
 
 /// How long the last of the text may wait for a reader.
 const LAST_WRITE: Duration = Duration::from_secs(2);
@@ -71,24 +70,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + u8::try_from(signal).unwrap_or(0))))
 }
 
-/// Everything that is known before the stages start.
 struct Session {
-    ground: Arc<Ground>,
-    config: config::Config,
-    notes: Vec<String>,
-    deadline: Seconds,
+    opening: Opening,
     style: Style,
     is_watched: bool,
-}
-
-/// What there is to print at the end, and to keep.
-struct Told {
-    stages: Vec<serde_json::Value>,
-    body: String,
-    ending: String,
-    truncation: Option<Truncation>,
-    missing_bytes: u64,
-    elapsed: Duration,
 }
 
 impl Session {
@@ -116,7 +101,8 @@ impl Session {
             When::Always => true,
             When::Never => false,
         };
-        Ok(Self {
+        let welcomed = env::state_folder().as_deref().is_none_or(was_welcomed);
+        let opening = Opening {
             ground: Arc::new(Ground {
                 root: root.path,
                 home,
@@ -125,9 +111,14 @@ impl Session {
                 now: jiff::ZonedDateTime::now(),
                 in_terminal,
             }),
-            config,
+            config: config.digest,
+            facts: Facts::default(),
             notes,
             deadline,
+            welcomed,
+        };
+        Ok(Self {
+            opening,
             style: Style::new(is_coloured && !arguments.json),
             is_watched: in_terminal && stderr().is_terminal() && !arguments.json,
         })
@@ -136,26 +127,23 @@ impl Session {
     /// Prints the digest; the signal that cut it short, if one did.
     async fn open(self, as_json: bool) -> Result<Option<i32>, Failure> {
         let engine = Engine::new().adopt_orphans()?;
-        let digest = Digest::new(engine, plan::deadline(self.deadline));
-        let latest = Instant::now() + self.deadline.duration() + digest.grace.get() + LAST_WRITE;
+        let bounds = self.opening.deadline.duration() + Grace::DEFAULT.get();
+        let latest = Instant::now() + bounds + LAST_WRITE;
         let (sender, receiver) = mpsc::unbounded_channel();
-        let printer = Printer { sender, style: self.style, silent: as_json, bar: bar(self.is_watched) };
+        let printer = Printer { sender, silent: as_json, bar: bar(self.is_watched) };
         let write = write_all(receiver, printer.bar.clone());
+        let interrupt = interrupt()?;
         let work = async {
-            printer.print(&printer.style.title(&document::title(&self.ground)));
-            for note in &self.notes {
-                printer.print(&printer.style.note(&format!("note: {note}\n")));
-            }
-            let told = match &self.config.digest.external {
-                Some(external) => self.external(&digest, external, &printer).await,
-                None => self.stages(&digest, &printer).await,
-            };
-            if let Ok(told) = &told {
-                printer.print(&printer.style.alarm(&told.ending));
-                if as_json {
-                    let text = format!("{}\n", self.json(told));
-                    let _ = printer.sender.send(text);
-                }
+            printer.print(&self.style.head(&self.opening.head()));
+            let told = self
+                .opening
+                .run(engine, interrupt, |step| match step {
+                    Step::Running(names) => printer.bar.set_message(names.join(", ")),
+                    Step::Text(text) => printer.print(&self.style.body(text)),
+                })
+                .await;
+            if let (Ok(told), true) = (&told, as_json) {
+                let _ = printer.sender.send(format!("{}\n", self.json(told)));
             }
             printer.bar.finish_and_clear();
             // The channel closes with it, and the writer comes to its end.
@@ -168,116 +156,16 @@ impl Session {
             }
         });
         let told = told?;
-        self.keep(&told);
-        Ok(match told.truncation {
-            Some(Truncation::Interrupted(signal)) => Some(signal),
-            _ => None,
-        })
-    }
-
-    async fn stages(&self, digest: &Digest, printer: &Printer) -> Result<Told, Failure> {
-        let state_folder = env::state_folder();
-        let welcomed = state_folder.as_deref().is_none_or(was_welcomed);
-        let plan = plan::full(&self.ground, &self.config.digest, welcomed);
-        let mut body = String::new();
-        let mut running = Vec::new();
-        let report = digest
-            .run(plan.stages, interrupt()?, |progress| match progress {
-                Progress::Started(name) => {
-                    running.push(name.to_owned());
-                    printer.watch(&running);
-                }
-                Progress::Ended(name) => {
-                    running.retain(|known| known != name);
-                    printer.watch(&running);
-                }
-                Progress::Turn(stage) => {
-                    if let Some(section) = document::section(stage) {
-                        printer.print(&printer.style.section(&section));
-                        body.push_str(&section);
-                    }
-                }
-            })
-            .await;
-        if plan.welcomed_now.load(Ordering::Relaxed)
-            && let Some(folder) = state_folder
+        if told.welcomed_now
+            && let Some(folder) = env::state_folder()
         {
             // If it cannot be remembered the welcome comes once more, which harms nobody.
             let _ = Folder::private(&folder).and_then(|folder| folder.write_atomic(WELCOMED, b""));
         }
-        let unfinished = report.names(&dogwatch_engine::stages::StageEnd::Unfinished);
-        let never_started = report.names(&dogwatch_engine::stages::StageEnd::NeverStarted);
-        let missing = (report.missing_bytes > 0).then_some((report.missing_bytes, digest.cap_bytes));
-        Ok(Told {
-            ending: document::ending(report.truncation, &unfinished, &never_started, missing),
-            stages: report.stages.iter().map(stage_json).collect(),
-            body,
-            truncation: report.truncation,
-            missing_bytes: report.missing_bytes,
-            elapsed: report.elapsed,
-        })
-    }
-
-    async fn external(
-        &self,
-        digest: &Digest,
-        external: &config::External,
-        printer: &Printer,
-    ) -> Result<Told, Failure> {
-        let started = Instant::now();
-        let stage_file = NamedTempFile::with_prefix("dogwatch-stage")
-            .map_err(|error| Failure::new(format!("no scratch file for the digest's stages: {error}")))?;
-        let command = plan::project_command(&self.ground.root, &external.command);
-        let own = External { command, stages: &external.stages, stage_file: stage_file.path() };
-        printer.watch(&["the project's digest".to_owned()]);
-        let mut cleaner = Cleaner::default();
-        let mut body = String::from("\n");
-        let mut add = |text: &str| {
-            printer.print(text);
-            body.push_str(text);
-        };
-        add("\n");
-        let report = own.run(digest, interrupt()?, |bytes| add(&cleaner.push(bytes))).await;
-        add(&cleaner.finish());
-        let report = match report {
-            Ok(report) => report,
-            Err(error) => {
-                add(&format!("[digest: {error}]\n"));
-                return Ok(Told {
-                    stages: vec![json!({ "name": "digest", "end": "failed", "text": body })],
-                    body,
-                    ending: String::new(),
-                    truncation: None,
-                    missing_bytes: 0,
-                    elapsed: started.elapsed(),
-                });
-            }
-        };
-        if report.truncation.is_none() && !report.outcome.success() {
-            let how = match (report.outcome.exit_code, report.outcome.signal) {
-                (Some(code), _) => format!("exited with {code}"),
-                (None, signal) => format!("died of signal {}", signal.unwrap_or(0)),
-            };
-            let why = report.stderr.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
-            let why = why.map(|line| format!(": {}", crate::text::line_bytes(line))).unwrap_or_default();
-            add(&format!("[digest: {how}{why}]\n"));
-        }
-        let unfinished: Vec<&str> = report.unfinished.iter().map(String::as_str).collect();
-        let never_started: Vec<&str> = report.never_started.iter().map(String::as_str).collect();
-        let missing = (report.missing_bytes > 0).then_some((report.missing_bytes, digest.cap_bytes));
-        let end = if report.truncation.is_some() { "unfinished" } else { "done" };
-        Ok(Told {
-            ending: document::ending(report.truncation, &unfinished, &never_started, missing),
-            stages: vec![json!({
-                "name": "digest",
-                "end": end,
-                "elapsed_ms": milliseconds(report.outcome.elapsed),
-                "text": body,
-            })],
-            body,
-            truncation: report.truncation,
-            missing_bytes: report.missing_bytes,
-            elapsed: started.elapsed(),
+        self.keep(&told);
+        Ok(match told.truncation {
+            Some(Truncation::Interrupted(signal)) => Some(signal),
+            _ => None,
         })
     }
 
@@ -289,26 +177,23 @@ impl Session {
         });
         json!({
             "version": 1,
-            "root": self.ground.root.to_string_lossy(),
-            "home": self.ground.home.as_ref().map(|home| home.to_string_lossy()),
-            "notes": self.notes,
+            "root": self.opening.ground.root.to_string_lossy(),
+            "home": self.opening.ground.home.as_ref().map(|home| home.to_string_lossy()),
+            "notes": self.opening.notes,
             "stages": told.stages,
             "truncated": truncated,
             "missing_bytes": told.missing_bytes,
-            "banner": told.ending.trim(),
+            "banner": told.tail.trim(),
             "elapsed_ms": milliseconds(told.elapsed),
         })
     }
 
     /// Keeps the full text in the home, for a reader that got only a part of it.
     fn keep(&self, told: &Told) {
-        let Some(home) = &self.ground.home else { return };
-        let mut text = document::title(&self.ground);
-        self.notes.iter().for_each(|note| text.extend(["note: ", note, "\n"]));
-        text.extend([told.body.as_str(), told.ending.as_str()]);
+        let Some(home) = &self.opening.ground.home else { return };
         let kept = Folder::state_of(home)
             .and_then(|state| state.sub("digest"))
-            .and_then(|folder| folder.write_atomic(&document::file_name(SESSION), text.as_bytes()));
+            .and_then(|folder| folder.write_atomic(&document::file_name(SESSION), told.text().as_bytes()));
         if let Err(error) = kept {
             write_error(&format!("the digest is not kept in the home: {error}"));
         }
@@ -339,23 +224,9 @@ fn interrupt() -> Result<impl Future<Output = i32>, Failure> {
     Ok(async move { interrupts.next().await.signal })
 }
 
-fn stage_json(stage: &StageReport) -> serde_json::Value {
-    json!({
-        "name": stage.name,
-        "end": document::end_word(&stage.end),
-        "elapsed_ms": milliseconds(stage.elapsed),
-        "text": stage.text.trim_end(),
-    })
-}
-
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Hands text to the writer, and shows what is being waited for.
 struct Printer {
     sender: mpsc::UnboundedSender<String>,
-    style: Style,
     silent: bool,
     bar: ProgressBar,
 }
@@ -366,10 +237,6 @@ impl Printer {
             // A writer that gave up has said so.
             let _ = self.sender.send(text.to_owned());
         }
-    }
-
-    fn watch(&self, running: &[String]) {
-        self.bar.set_message(running.join(", "));
     }
 }
 

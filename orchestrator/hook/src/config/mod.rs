@@ -30,6 +30,46 @@ const LIMIT_BYTES: u64 = 1024 * 1024;
 pub struct Config {
     /// `[digest]`.
     pub digest: Digest,
+    /// `[scope]`.
+    pub scope: Scope,
+    /// `[operational]`.
+    pub operational: Operational,
+}
+
+/// `[scope]`: where dogwatch speaks at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    /// `gate_variables`: an agent in whose environment one of these is set, be it empty, gets no answer.
+    pub gate_variables: Vec<String>,
+    /// `gate_common_dirs`: nor does one in a checkout whose git common dir matches one of these patterns.
+    pub gate_common_dirs: Vec<String>,
+    /// `require`: paths, from the root, that have to exist.
+    pub require: Vec<String>,
+}
+
+impl Default for Scope {
+    fn default() -> Self {
+        Scope {
+            gate_variables: vec!["DOGWATCH_GATE".to_owned(), "NO_MISTAKES_GATE".to_owned()],
+            gate_common_dirs: vec!["*/.no-mistakes/repos/*.git".to_owned()],
+            require: Vec::new(),
+        }
+    }
+}
+
+/// `[operational]`: how messages to a session are worded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operational {
+    /// `label`: what they begin with.
+    pub label: String,
+    /// `rerun`: the command that a session is asked to run for its digest. Without it, dogwatch's own.
+    pub rerun: Option<String>,
+}
+
+impl Default for Operational {
+    fn default() -> Self {
+        Operational { label: crate::text::operational::LABEL.to_owned(), rerun: None }
+    }
 }
 
 /// `[digest]`: the digest of a session open.

@@ -3,6 +3,8 @@
 use toml_edit::Value;
 
 use super::reader::{Parsed, Table, Wrong, found, suggestion};
+use crate::text::operational;
+
 use super::{BuiltIn, Config, Digest, External, On, Program, Seconds, Stage};
 
 /// The most `[[digest.stage]]` tables, and ids in `digest.stages`.
@@ -14,6 +16,22 @@ const LONGEST_NAME: usize = 64;
 pub(super) fn config(top: &mut Table<'_, '_>) -> Config {
     let mut config = Config::default();
     top.table("digest", |table| digest(table, &mut config.digest));
+    top.table("scope", |table| {
+        let scope = &mut config.scope;
+        set(
+            &mut scope.gate_variables,
+            table.value("gate_variables", |value| each(value, "variable names", variable)),
+        );
+        set(
+            &mut scope.gate_common_dirs,
+            table.value("gate_common_dirs", |value| each(value, "patterns", text)),
+        );
+        set(&mut scope.require, table.value("require", |value| each(value, "paths", text)));
+    });
+    top.table("operational", |table| {
+        set(&mut config.operational.label, table.value("label", label));
+        config.operational.rerun = table.value("rerun", rerun);
+    });
     config
 }
 
@@ -94,6 +112,38 @@ fn built_in(value: &Value) -> Parsed<BuiltIn> {
         );
         vec![Wrong { index: None, span: value.span(), message }]
     })
+}
+
+/// Text that is not empty and of one line.
+fn text(value: &Value) -> Parsed<String> {
+    let fits = |text: &&str| !text.is_empty() && !text.contains(char::is_control);
+    let text = value.as_str().filter(fits);
+    text.map(str::to_owned).ok_or_else(|| vec![Wrong::value(value, "text of one line")])
+}
+
+fn variable(value: &Value) -> Parsed<String> {
+    let fits = |name: &&str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let name = value.as_str().filter(fits);
+    name.map(str::to_owned).ok_or_else(|| vec![Wrong::value(value, "the name of a variable")])
+}
+
+fn label(value: &Value) -> Parsed<String> {
+    let label = value.as_str().filter(|label| operational::is_label(label));
+    let expected = "at most 64 ASCII capitals, digits and \"_\", beginning with a letter";
+    label.map(str::to_owned).ok_or_else(|| vec![Wrong::value(value, expected)])
+}
+
+/// A command of one line that can stand between backticks.
+fn rerun(value: &Value) -> Parsed<String> {
+    let fits = |line: &&str| {
+        (1..=200).contains(&line.chars().count())
+            && !line.contains(|c: char| c == '`' || crate::text::is_forbidden(c))
+    };
+    let line = value.as_str().filter(fits).filter(|line| !line.contains(['\n', '\t']));
+    line.map(str::to_owned)
+        .ok_or_else(|| vec![Wrong::value(value, "a command of one line without backticks")])
 }
 
 fn name(value: &Value) -> Parsed<String> {

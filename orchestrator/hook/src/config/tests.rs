@@ -91,7 +91,7 @@ fn unknown_keys_are_errors_with_a_suggestion() {
 #[test]
 fn keys_that_resemble_nothing_are_told_what_there_is() {
     insta::assert_snapshot!(messages("zebra = 1\n[digest]\nxylophone = 3\n"), @r#"
-    .dogwatch/config.toml:1:1: zebra: unknown key; expected one of digest
+    .dogwatch/config.toml:1:1: zebra: unknown key; expected one of digest, scope, operational
     .dogwatch/config.toml:3:1: digest.xylophone: unknown key; expected one of deadline, drop, command, stages, stage
     "#);
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use dogwatch_engine::stages::{Hints, StageEnd, StageReport, Truncation, banner, gap_marker};
 
 use super::ground::Ground;
+use super::plan::Kind;
 use crate::config::Loaded;
 use crate::home::trust::TrustState;
 use crate::text::line;
@@ -16,11 +17,16 @@ const HINTS: Hints<'static> = Hints {
     knob: "set DOGWATCH_SESSION_START_TIMEOUT (seconds), or `deadline` below [digest] in .dogwatch/config.toml",
 };
 
-/// The first line: what this is, of which project, when.
-pub fn title(ground: &Ground) -> String {
+/// The line that says what this is, of which project, when.
+pub fn title(ground: &Ground, kind: Kind) -> String {
     let name = ground.root.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
     let time = ground.now.strftime("%Y-%m-%d %H:%M %:z");
-    format!("# dogwatch session digest: {} ({time})\n", line(&name))
+    let again = match kind {
+        Kind::Full => "",
+        Kind::AfterClear => ", again after a clear",
+        Kind::AfterCompact => ", again after a compaction",
+    };
+    format!("# dogwatch session digest: {} ({time}{again})\n", line(&name))
 }
 
 /// What is to be known of the config before anything else, each one line.

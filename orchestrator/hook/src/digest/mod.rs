@@ -13,6 +13,7 @@ pub mod orientation;
 pub mod plan;
 pub mod profile;
 pub mod repository;
+pub mod run;
 
 mod unreadable;
 

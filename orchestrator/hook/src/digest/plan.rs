@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dogwatch_engine::process::{Captured, Command, Deadline, StartError};
+use dogwatch_engine::process::{Captured, Command, Deadline, End, Outcome, StartError};
 use dogwatch_engine::stages::{Ran, Stage, Work};
 
 use super::ground::Ground;
@@ -35,6 +35,47 @@ const HARNESS_SECRETS: &[&str] = &[
     "XAI_API_KEY",
 ];
 
+/// Which digest it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// A session opens.
+    #[default]
+    Full,
+    /// A session lost its context, not its start: everything again but what changes something.
+    AfterClear,
+    /// The same after a compaction, which kept a summary: less.
+    AfterCompact,
+}
+
+/// What is known of the session, found out before the stages start.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// Which digest it is.
+    pub kind: Kind,
+    /// Why nothing may be changed in this session; one line.
+    pub read_only: Option<String>,
+    /// What the stage `helm` says.
+    pub helm: Option<String>,
+    /// What the stage `instructions` says: whole files that have drifted.
+    pub instructions: Option<String>,
+    /// What the stage `work` says: the other sessions.
+    pub work: Option<String>,
+    /// Whether the reader is shown what the project brings without us.
+    pub shows_capabilities: bool,
+}
+
+impl Facts {
+    /// What stands above everything else.
+    pub fn banner(&self) -> String {
+        match &self.read_only {
+            Some(why) => format!(
+                "=== READ-ONLY: {why} ===\nThis session is not in charge of this home: read, and change nothing of it.\n\n"
+            ),
+            None => String::new(),
+        }
+    }
+}
+
 /// The stages of one digest.
 #[derive(Debug)]
 pub struct Plan {
@@ -44,29 +85,52 @@ pub struct Plan {
     pub welcomed_now: Arc<AtomicBool>,
 }
 
-/// The stages of a full digest: the built-in ones that the config does not drop, then the project's own.
+/// The stages of a digest: the built-in ones that the config does not drop, and the project's own.
 ///
 /// `config` is the one that counts: the defaults where the project's is not trusted.
-pub fn full(ground: &Arc<Ground>, config: &config::Digest, welcomed: bool) -> Plan {
+pub fn plan(ground: &Arc<Ground>, config: &config::Digest, facts: &Facts, welcomed: bool) -> Plan {
     let welcomed_now = Arc::new(AtomicBool::new(false));
     let mut stages = Vec::new();
     for stage in BuiltIn::ALL {
-        if !config.drop.contains(&stage) {
-            stages.extend(built_in(stage, ground, welcomed, &welcomed_now));
+        // What is told of the session itself is not for the project to leave out.
+        let is_dropped =
+            config.drop.contains(&stage) && !matches!(stage, BuiltIn::Helm | BuiltIn::Instructions);
+        if !is_dropped && is_told(stage, facts) {
+            stages.extend(built_in(stage, ground, facts, welcomed, &welcomed_now));
         }
         // A project's own stages stand before what is said to everyone.
         if stage == BuiltIn::Work {
-            stages.extend(
-                config.stages.iter().filter(|stage| stage.on != On::Reemit).map(|own| project(ground, own)),
-            );
+            let own = config.stages.iter().filter(|stage| match stage.on {
+                On::Full => facts.kind == Kind::Full,
+                On::Reemit => facts.kind != Kind::Full,
+                On::Both => true,
+            });
+            stages.extend(own.map(|own| project(ground, own)));
         }
     }
     Plan { stages, welcomed_now }
 }
 
+/// After a compaction only what re-anchors the session.
+fn is_told(stage: BuiltIn, facts: &Facts) -> bool {
+    let anchors = matches!(
+        stage,
+        BuiltIn::Helm | BuiltIn::Instructions | BuiltIn::Wakes | BuiltIn::Orientation | BuiltIn::Capabilities
+    );
+    (facts.kind != Kind::AfterCompact || anchors)
+        && (stage != BuiltIn::Capabilities || !facts.shows_capabilities)
+}
+
+/// The built-in stages that this kind of digest leaves out, for its note.
+pub fn left_out(kind: Kind) -> Vec<&'static str> {
+    let facts = Facts { kind, ..Facts::default() };
+    BuiltIn::ALL.into_iter().filter(|stage| !is_told(*stage, &facts)).map(BuiltIn::id).collect()
+}
+
 fn built_in(
     stage: BuiltIn,
     ground: &Arc<Ground>,
+    facts: &Facts,
     welcomed: bool,
     welcomed_now: &Arc<AtomicBool>,
 ) -> Option<Stage> {
@@ -74,7 +138,14 @@ fn built_in(
         let ground = Arc::clone(ground);
         Some(Work::Function(Box::new(move || text(&ground))))
     };
+    let known = |text: &Option<String>| {
+        let text = text.clone()?;
+        Some(Work::Function(Box::new(move || Some(text))))
+    };
     let work = match stage {
+        BuiltIn::Helm => known(&facts.helm),
+        BuiltIn::Instructions => known(&facts.instructions),
+        BuiltIn::Work => known(&facts.work),
         BuiltIn::Orientation => function(orientation::text),
         BuiltIn::FollowUps => function(follow_ups::text),
         BuiltIn::Repository => git_status(ground),
@@ -88,8 +159,8 @@ fn built_in(
             })))
         }
         BuiltIn::NextStep => function(next_step::text),
-        // These need a session of a harness, which `dogwatch open` in a terminal is not.
-        BuiltIn::Helm | BuiltIn::Instructions | BuiltIn::Wakes | BuiltIn::Network | BuiltIn::Work => None,
+        // Nothing waits and nothing is deferred yet.
+        BuiltIn::Wakes | BuiltIn::Network => None,
     };
     Some(Stage { name: stage.id().to_owned(), bound: deadline(BUILT_IN), work: work? })
 }
@@ -155,14 +226,7 @@ fn without_secrets(command: Command) -> Command {
 /// What a project's stage printed, and how it failed if it did.
 fn said(name: &str, captured: &Captured) -> Option<String> {
     let mut text = clean_bytes(&captured.stdout).trim_end().to_owned();
-    let outcome = &captured.outcome;
-    let failure = match (outcome.exit_code, outcome.signal) {
-        (Some(0), _) | (None, None) => None,
-        (Some(code), _) => Some(format!("exited with {code}")),
-        // One that the end of the whole stopped is named by the banner.
-        (None, Some(_)) if outcome.end != dogwatch_engine::process::End::Signaled => None,
-        (None, Some(signal)) => Some(format!("died of signal {signal}")),
-    };
+    let failure = how_it_failed(&captured.outcome);
     if let Some(failure) = failure {
         let last = captured.stderr.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
         let why = last.map(|line| format!(": {}", line_bytes(line))).unwrap_or_default();
@@ -172,4 +236,14 @@ fn said(name: &str, captured: &Captured) -> Option<String> {
         text.extend(["[", name, ": ", &failure, &why, "]"]);
     }
     (!text.is_empty()).then_some(text)
+}
+
+/// How a program failed that ended by itself, in words; `None` if it did not. One that the end of the whole stopped is
+/// named by the banner.
+pub fn how_it_failed(outcome: &Outcome) -> Option<String> {
+    match (outcome.end, outcome.exit_code, outcome.signal) {
+        (End::Exited, Some(code @ 1..), _) => Some(format!("exited with {code}")),
+        (End::Signaled, _, Some(signal)) => Some(format!("died of signal {signal}")),
+        _ => None,
+    }
 }
