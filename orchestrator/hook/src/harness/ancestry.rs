@@ -96,7 +96,7 @@ pub fn recognise(process: &Process) -> Option<&'static Harness> {
     let started_as = process.arguments.first().map(|argument| Path::new(argument.as_os_str()));
     let is_interpreter = [executable.as_deref(), started_as].into_iter().flatten().any(is_interpreter);
     let script = if is_interpreter { script(&process.arguments) } else { None };
-    TABLE.iter().find(|harness| {
+    TABLE.into_iter().find(|harness| {
         [executable.as_deref(), started_as].into_iter().flatten().any(|path| is_program(harness, path))
             || script.is_some_and(|script| is_script(harness, script))
     })

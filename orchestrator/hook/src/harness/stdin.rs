@@ -1,0 +1,1 @@
+//! Reading a payload from stdin, within bounds.
