@@ -48,8 +48,10 @@ pub struct Digest {
     pub deadline: Deadline,
     /// The grace of every command.
     pub grace: Grace,
-    /// How much of one stage's output is kept, and how much of the whole text.
+    /// How much of the whole text is kept.
     pub cap_bytes: usize,
+    /// How much of one command's output is kept; what is more is told in a line of that stage.
+    pub stage_cap_bytes: usize,
     /// How many commands run at once; the others wait for their turn to start.
     pub commands_at_once: usize,
 }
@@ -61,7 +63,7 @@ pub struct DigestReport {
     pub stages: Vec<StageReport>,
     /// Why the text is not whole, if it is not.
     pub truncation: Option<Truncation>,
-    /// Bytes that fell to the cap, over all stages.
+    /// Bytes of text that fell to the cap of the whole.
     pub missing_bytes: u64,
     /// From the start of the first stage to the end of the last.
     pub elapsed: Duration,
@@ -75,9 +77,17 @@ impl DigestReport {
 }
 
 impl Digest {
-    /// A digest with a grace of 1 s, a cap of 512 KiB and at most 16 commands at once.
+    /// A digest with a grace of 1 s, a cap of 512 KiB, of which one command may fill a quarter, and at most 16 commands
+    /// at once.
     pub fn new(engine: Engine, deadline: Deadline) -> Self {
-        Self { engine, deadline, grace: Grace::DEFAULT, cap_bytes: 512 * 1024, commands_at_once: 16 }
+        Self {
+            engine,
+            deadline,
+            grace: Grace::DEFAULT,
+            cap_bytes: 512 * 1024,
+            stage_cap_bytes: 128 * 1024,
+            commands_at_once: 16,
+        }
     }
 
     /// Runs the stages. Ends by the deadline, plus the grace and a moment where something had to be killed; at the
@@ -245,7 +255,7 @@ impl Ground<'_> {
         let bounds = Bounds {
             deadline: own,
             grace: self.digest.grace,
-            cap: Cap::Bytes(self.digest.cap_bytes as u64),
+            cap: Cap::Bytes(self.digest.stage_cap_bytes as u64),
             containment: Containment::Subtree,
             leftover: Leftover::Kill,
         };
@@ -280,15 +290,23 @@ impl Ground<'_> {
             End::Deadline | End::Interrupted => StageEnd::Unfinished,
             End::SupervisorLost => StageEnd::Failed("its supervisor was killed".to_owned()),
         };
+        let kept_bytes = stdout.len();
         let dropped_bytes = outcome.stdout_bytes.saturating_sub(stdout.len() as u64);
         let captured = Captured { stdout, stderr, outcome };
         let ran =
             if stage_end == StageEnd::OverBound { Ran::OverBound(&captured) } else { Ran::Ended(&captured) };
         let mut text = render(ran).unwrap_or_default();
+        // What a stage that is replaced by a line had printed is not missed.
+        if dropped_bytes > 0 && matches!(stage_end, StageEnd::Done | StageEnd::Unfinished) {
+            add_line(
+                &mut text,
+                &format!("[{name}: cut after {kept_bytes} bytes, {dropped_bytes} more were dropped]\n"),
+            );
+        }
         if let (StageEnd::Failed(why), false) = (&stage_end, text.is_empty()) {
             add_line(&mut text, &format!("[{name}: {why}]\n"));
         }
-        StageReport { text, dropped_bytes, outcome: Some(captured.outcome), ..end(stage_end) }
+        StageReport { text, outcome: Some(captured.outcome), ..end(stage_end) }
     }
 }
 
@@ -333,8 +351,8 @@ impl Books {
             let fits = report.text.floor_char_boundary(self.left_bytes);
             // Once something was cut nothing follows: the rest would stand in the wrong place.
             self.left_bytes = if fits < report.text.len() { 0 } else { self.left_bytes - fits };
-            self.missing_bytes += (report.text.len() - fits) as u64;
-            self.missing_bytes += report.dropped_bytes;
+            report.missing_bytes = (report.text.len() - fits) as u64;
+            self.missing_bytes += report.missing_bytes;
             report.text.truncate(fits);
             progress(Progress::Turn(report));
             self.turn += 1;

@@ -78,8 +78,8 @@ pub struct StageReport {
     /// Its text; empty if it has nothing to say. Of an unfinished stage what it had; of one over its bound, or failed,
     /// one line that says so.
     pub text: String,
-    /// Bytes of its command's stdout that fell to the cap before they could become text.
-    pub dropped_bytes: u64,
+    /// Bytes of its text that fell to the cap of the whole.
+    pub missing_bytes: u64,
     /// How long it took.
     pub elapsed: Duration,
     /// What became of its command, if it has one that ran.
@@ -88,6 +88,6 @@ pub struct StageReport {
 
 impl StageReport {
     pub(crate) fn new(name: String, end: StageEnd, elapsed: Duration) -> Self {
-        Self { name, end, text: String::new(), dropped_bytes: 0, elapsed, outcome: None }
+        Self { name, end, text: String::new(), missing_bytes: 0, elapsed, outcome: None }
     }
 }

@@ -188,6 +188,24 @@ fn all_texts_together_stay_under_the_cap_and_nothing_follows_a_cut() {
     assert_eq!(told[1].len(), 994);
     assert_eq!(told[2], "");
     assert_eq!(report.missing_bytes, 5000 - 994 + 6);
+    assert_eq!(report.stages[2].missing_bytes, 6, "who was silenced is told");
+}
+
+#[test]
+fn one_stage_that_talks_too_much_is_cut_and_named_and_silences_nobody() {
+    let mut digest = digest(60_000);
+    digest.stage_cap_bytes = 100;
+    let stages = vec![
+        shell("chatty", deadline(60_000), &format!("{MISBEHAVE} zeros 5000 | tr '\\0' 'x'")),
+        shell("floods", deadline(500), "yes"),
+        text("after", "after\n"),
+    ];
+    let (told, report) = run(&digest, stages);
+    let cut = format!("{}\n[chatty: cut after 100 bytes, 4900 more were dropped]\n", "x".repeat(100));
+    assert_eq!(told[0], cut);
+    assert_eq!(told[1], "[floods: not finished within its bound of 500 ms]\n");
+    assert_eq!(told[2], "after\n");
+    assert_eq!(report.missing_bytes, 0, "nothing is missed of a stage that is replaced by a line");
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -38,14 +39,14 @@ Exit codes:
 /// left behind is killed, too, unless --leftover keep.
 ///
 /// Output is passed on as it comes, stdout to stdout and stderr to stderr. The command gets dogwatch's stdin, and has
-/// no controlling terminal.
+/// no controlling terminal: programs that take the whole screen do not work in it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub(super) struct Arguments {
-    /// When to stop it: a number with ms, s or m, or of seconds
+    /// When to stop it: 500ms, 30s, 2m; a bare number is seconds
     #[arg(long, value_name = "DURATION", default_value = "120s", value_parser = values::duration)]
     deadline: Duration,
-    /// How long it has between TERM and KILL; at most an hour
+    /// How long it has between TERM and KILL: from 1ms to 60m
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::duration)]
     grace: Duration,
     /// Pass on so many bytes of each output at most: a number of bytes, or with KiB, MiB or GiB [default: everything]
@@ -136,9 +137,9 @@ async fn follow(arguments: &Arguments, bounds: &Bounds) -> Result<u8, Error> {
     let stopper = run.stopper();
     let mut pump = std::pin::pin!(pump(run, bounds));
     let mut was_interrupted = false;
-    let outcome = loop {
+    let (outcome, is_passed_on) = loop {
         tokio::select! {
-            outcome = &mut pump => break outcome,
+            ended = &mut pump => break ended,
             interrupt = interrupts.next() => {
                 // The second one means it.
                 if was_interrupted { stopper.kill() } else { stopper.stop(Some(interrupt.signal)) }
@@ -150,11 +151,15 @@ async fn follow(arguments: &Arguments, bounds: &Bounds) -> Result<u8, Error> {
     if let Some(report) = report {
         report.write(&outcome).map_err(Error::Own)?;
     }
-    Ok(exit_code(&outcome))
+    // A command that went well and whose output was lost did not go well.
+    Ok(match exit_code(&outcome) {
+        0 if !is_passed_on => OWN_ERROR,
+        code => code,
+    })
 }
 
-/// Passes the output on until the end. A reader that does not read holds nothing up beyond the run's own bounds.
-async fn pump(mut run: Run, bounds: &Bounds) -> Outcome {
+/// Passes the output on until the end; whether it could be. A reader that has gone away wanted no more. A reader that does not read holds nothing up beyond the run's own bounds.
+async fn pump(mut run: Run, bounds: &Bounds) -> (Outcome, bool) {
     let latest = Instant::now() + bounds.deadline.get() + bounds.grace.get() + LAST_WRITE;
     let mut outputs = [Output::new(Sink::stdout()), Output::new(Sink::stderr())];
     while let Some(chunk) = run.next().await {
@@ -175,7 +180,8 @@ async fn pump(mut run: Run, bounds: &Bounds) -> Outcome {
             output.write(marker.as_bytes(), latest.max(Instant::now() + LAST_WRITE)).await;
         }
     }
-    outcome
+    let is_passed_on = outputs.iter().all(|output| !output.is_lost);
+    (outcome, is_passed_on)
 }
 
 /// One of our outputs, as long as somebody reads it.
@@ -183,12 +189,14 @@ struct Output {
     sink: Option<Sink>,
     /// Its reader has gone away.
     is_broken: bool,
+    /// Something could not be written.
+    is_lost: bool,
     written: u64,
 }
 
 impl Output {
     fn new(sink: std::io::Result<Sink>) -> Self {
-        Self { sink: sink.ok(), is_broken: false, written: 0 }
+        Self { sink: sink.ok(), is_broken: false, is_lost: false, written: 0 }
     }
 
     async fn write(&mut self, bytes: &[u8], latest: Instant) {
@@ -198,12 +206,14 @@ impl Output {
             Ok(Err(error)) => {
                 self.is_broken = error.kind() == std::io::ErrorKind::BrokenPipe;
                 if !self.is_broken {
-                    write_error(&format!("the command's output cannot be passed on: {error}"));
+                    self.is_lost = true;
+                    write_error(&format!("the command's output cannot be passed on: {}", reason(&error)));
                 }
                 self.sink = None;
             }
             Err(_) => {
                 write_error("nobody reads the command's output; the rest of it is dropped");
+                self.is_lost = true;
                 self.sink = None;
             }
         }
@@ -237,47 +247,76 @@ fn exit_code(outcome: &Outcome) -> u8 {
     }
 }
 
-/// A report that will be written beside its place and renamed, so that no reader sees half of it.
-struct Report {
-    file: tempfile::NamedTempFile,
-    path: PathBuf,
+/// Where the report goes, tried before the command starts.
+enum Report {
+    /// Beside its place, to be renamed: no reader sees half of it.
+    File { file: tempfile::NamedTempFile, path: PathBuf },
+    /// Straight into what is there and is no regular file: a device, a pipe, a terminal. That must not be replaced.
+    Open { file: File, path: PathBuf },
 }
 
 impl Report {
-    fn prepare(path: &std::path::Path) -> Result<Self, Failure> {
-        let folder = match path.parent() {
+    fn prepare(path: &Path) -> Result<Self, Failure> {
+        let failed = |why: String| Failure::new(format!("cannot write the report {}: {why}", path.display()));
+        // A link is followed: what it names is meant.
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        match real.metadata() {
+            Ok(data) if data.is_dir() => return Err(failed("it is a folder".to_owned())),
+            Ok(data) if !data.is_file() => {
+                // A pipe that nobody reads from must not hold the start up.
+                let flags = nix::fcntl::OFlag::O_NONBLOCK.bits();
+                let file = File::options().write(true).custom_flags(flags).open(&real);
+                let file = file.map_err(|error| failed(reason(&error)))?;
+                return Ok(Self::Open { file, path: path.to_owned() });
+            }
+            _ => {}
+        }
+        let folder = match real.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => std::path::Path::new("."),
+            _ => Path::new("."),
         };
         if !folder.is_dir() {
-            let message = format!(
-                "cannot write the report {}: there is no folder {}",
-                path.display(),
-                folder.display()
-            );
-            return Err(Failure::new(message));
+            return Err(failed(format!("there is no folder {}", folder.display())));
         }
         let file = tempfile::Builder::new()
             .prefix(".dogwatch-report")
             .tempfile_in(folder)
-            .map_err(|error| Failure::new(format!("cannot write the report {}: {error}", path.display())))?;
-        if path.is_dir() {
-            return Err(Failure::new(format!("cannot write the report {}: it is a folder", path.display())));
-        }
-        Ok(Self { file, path: path.to_owned() })
+            .map_err(|error| failed(reason(&error)))?;
+        Ok(Self::File { file, path: real })
     }
 
-    fn write(mut self, outcome: &Outcome) -> Result<(), Failure> {
-        let failed =
-            |error: std::io::Error| format!("cannot write the report {}: {error}", self.path.display());
+    fn write(self, outcome: &Outcome) -> Result<(), Failure> {
         let mut json = serde_json::to_vec_pretty(outcome)?;
         json.push(b'\n');
-        self.file.write_all(&json).map_err(failed).map_err(Failure::new)?;
-        // What a file made by a shell's redirection would have.
-        let _ = self.file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644));
-        let path = self.path.clone();
-        self.file.persist(&path).map(drop).map_err(|error| {
-            Failure::new(format!("cannot write the report {}: {}", path.display(), error.error))
+        let (path, written) = match self {
+            Self::Open { mut file, path } => {
+                let written = file.write_all(&json);
+                (path, written)
+            }
+            Self::File { mut file, path } => {
+                // What a file made by a shell's redirection would have.
+                let _ = file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644));
+                let written = file.write_all(&json);
+                let written =
+                    written.and_then(|()| file.persist(&path).map(drop).map_err(|error| error.error));
+                (path, written)
+            }
+        };
+        written.map_err(|error| {
+            Failure::new(format!("cannot write the report {}: {}", path.display(), reason(&error)))
         })
+    }
+}
+
+/// Why the operating system refused, in words alone.
+fn reason(error: &std::io::Error) -> String {
+    // The error of a temporary file wraps the system's, with a path that nobody knows.
+    let inner = error
+        .get_ref()
+        .and_then(|inner| inner.source())
+        .and_then(|inner| inner.downcast_ref::<std::io::Error>());
+    match inner.unwrap_or(error).raw_os_error() {
+        Some(number) => nix::errno::Errno::from_raw(number).desc().to_lowercase(),
+        None => error.to_string(),
     }
 }

@@ -55,6 +55,8 @@ pub struct StageSummary {
     pub elapsed_ms: u64,
     /// What it said.
     pub text: String,
+    /// Bytes of it that fell to the cap of the whole.
+    pub missing_bytes: u64,
 }
 
 /// A digest.
@@ -160,6 +162,7 @@ impl Opening {
             end: document::end_word(&stage.end),
             elapsed_ms: milliseconds(stage.elapsed),
             text: stage.text.trim_end().to_owned(),
+            missing_bytes: stage.missing_bytes,
         };
         Told {
             head: self.head(),
@@ -219,8 +222,8 @@ impl Opening {
         step(Step::Text(&tail));
         let elapsed = started.elapsed();
         let text = body.trim().to_owned();
-        let summary =
-            StageSummary { name: EXTERNAL.to_owned(), end, elapsed_ms: milliseconds(elapsed), text };
+        let name = EXTERNAL.to_owned();
+        let summary = StageSummary { name, end, elapsed_ms: milliseconds(elapsed), text, missing_bytes };
         Ok(Told {
             head: self.head(),
             parts: vec![Part { name: EXTERNAL.to_owned(), text: body }],

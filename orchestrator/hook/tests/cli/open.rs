@@ -313,13 +313,17 @@ fn an_external_digest_that_hangs_is_cut_and_the_banner_names_its_stages() {
 #[test]
 fn the_whole_stays_under_its_cap_and_says_what_is_missing() {
     let desk = Desk::new();
-    desk.trusted_config(
-        "[[digest.stage]]\nname = \"large\"\ncommand = \"yes 0123456789abcde | head -c 700000\"\ndeadline = 60\n",
-    );
+    let stage = |name: &str| {
+        format!(
+            "[[digest.stage]]\nname = \"{name}\"\ncommand = \"yes 0123456789abcde | head -c 700000\"\ndeadline = 60\n"
+        )
+    };
+    desk.trusted_config(&["a", "b", "c", "d", "e"].map(stage).concat());
     let output = open(&desk);
     let text = stdout(&output);
     assert!(text.len() < 512 * 1024 + 2000, "{}", text.len());
     assert!(text.contains("=== CUT at 524288 bytes: "), "{}", &text[text.len() - 500..]);
+    assert!(text.contains("\n[a: cut after 131072 bytes, 568928 more were dropped]\n"));
 }
 
 #[test]

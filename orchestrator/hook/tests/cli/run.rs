@@ -122,6 +122,40 @@ fn a_tree_that_ignores_term_is_gone_at_the_deadline_and_the_report_says_so() {
 }
 
 #[test]
+fn a_report_replaces_a_file_and_nothing_else() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let desk = Desk::new();
+    let path = |name: &str| desk.project.join(name);
+    nix::unistd::mkfifo(&path("fifo"), nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
+    let reader = fs::File::options().read(true).write(true).open(path("fifo")).unwrap();
+    fs::write(path("target"), "old").unwrap();
+    symlink("target", path("link")).unwrap();
+    for place in ["fifo", "link", "/dev/null"] {
+        let output = run(&desk, &["--report", place], "exit 3");
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(3), ""), "{place}");
+    }
+    assert!(fs::symlink_metadata(path("fifo")).unwrap().file_type().is_fifo());
+    assert!(fs::symlink_metadata(path("link")).unwrap().is_symlink());
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    assert!(fs::read_to_string(path("target")).unwrap().contains("\"exit_code\": 3"));
+    drop(reader);
+    let output = run(&desk, &["--report", "/dev/stdout"], "echo text");
+    assert!(stdout(&output).starts_with("text\n{\n"), "{}", stdout(&output));
+}
+
+#[test]
+fn output_that_cannot_be_written_is_no_success() {
+    let desk = Desk::new();
+    let mut command = Command::new("/bin/sh");
+    let output = desk.run(command.args(["-c", "\"$0\" run -- echo hi > /dev/full", PROGRAM]));
+    assert_eq!(output.status.code(), Some(125));
+    assert_eq!(
+        stderr(&output),
+        "dogwatch: the command's output cannot be passed on: no space left on device\n"
+    );
+}
+
+#[test]
 fn killed_in_mid_run_it_takes_its_tree_along() {
     let desk = Desk::new();
     let mut child = start(&desk, &[], STUBBORN);
