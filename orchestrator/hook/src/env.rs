@@ -22,6 +22,11 @@ pub fn no_color() -> bool {
     var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
+/// Whether the terminal says of itself that it can do nothing.
+pub fn is_dumb_terminal() -> bool {
+    var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
 /// The person's home folder, `$HOME`. `None` where it is not set or not an absolute path.
 pub fn home_folder() -> Option<PathBuf> {
     absolute(var_os("HOME"))

@@ -21,7 +21,7 @@ pub fn banner(
     hints: &Hints<'_>,
 ) -> String {
     let cause = match truncation {
-        Truncation::Deadline(after) => format!("its deadline of {} passed", seconds(after)),
+        Truncation::Deadline(after) => format!("the deadline of {} passed", seconds(after)),
         Truncation::Interrupted(signal) => format!("it was interrupted by signal {signal}"),
         Truncation::SupervisorLost => "its supervisor was killed".to_owned(),
     };
@@ -31,7 +31,10 @@ pub fn banner(
             text.extend([what, ": ", &names.join(", "), "\n"]);
         }
     }
-    text.extend(["For the rest: ", hints.rerun, "\nFor more time: ", hints.knob, "\n"]);
+    text.extend(["For the rest: ", hints.rerun, "\n"]);
+    if matches!(truncation, Truncation::Deadline(_)) {
+        text.extend(["For more time always: ", hints.knob, "\n"]);
+    }
     text.push_str("=== what stands above is incomplete ===\n");
     text
 }
@@ -60,8 +63,8 @@ mod tests {
         let text = banner(Truncation::Deadline(Duration::from_secs(2)), &["a", "b"], &[], &hints);
         assert_eq!(
             text,
-            "=== STARTUP TRUNCATED: its deadline of 2 s passed ===\nDid not finish: a, b\nFor the rest: run it\n\
-             For more time: turn it\n=== what stands above is incomplete ===\n"
+            "=== STARTUP TRUNCATED: the deadline of 2 s passed ===\nDid not finish: a, b\nFor the rest: run it\n\
+             For more time always: turn it\n=== what stands above is incomplete ===\n"
         );
         let text = banner(Truncation::Interrupted(15), &[], &["c"], &hints);
         assert!(text.contains("interrupted by signal 15") && text.contains("Never started: c\n"));

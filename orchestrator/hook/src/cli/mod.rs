@@ -33,7 +33,7 @@ Exit codes:
 /// The lifecycle-hook runtime for coding agents.
 #[derive(Debug, Parser)]
 #[command(name = "dogwatch", version, after_help = EXIT_CODES, subcommand_required = true)]
-#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -140,6 +140,19 @@ impl Surroundings {
     }
 }
 
+/// Why the operating system refused, in words alone.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    // The error of a temporary file wraps the system's, with a path that nobody knows.
+    let inner = error
+        .get_ref()
+        .and_then(|inner| inner.source())
+        .and_then(|inner| inner.downcast_ref::<std::io::Error>());
+    match inner.unwrap_or(error).raw_os_error() {
+        Some(number) => nix::errno::Errno::from_raw(number).desc().to_lowercase(),
+        None => error.to_string(),
+    }
+}
+
 /// Writes text for a person. A reader that has gone away (`| head`) is no failure.
 pub(crate) fn write_out(out: &mut impl Write, text: &str) -> Result<(), Failure> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -200,6 +213,10 @@ fn usage(error: &clap::Error, command: &str) -> ExitCode {
 
 /// What the parser found wrong, what it suggests, and where to read on.
 fn one_line(error: &clap::Error, command: &str) -> String {
+    if error.kind() == ErrorKind::MissingRequiredArgument && command == "dogwatch run" {
+        return "no command given; expected `dogwatch run [OPTIONS] -- CMD…`; see `dogwatch run --help`"
+            .to_owned();
+    }
     let rendered = error.render().to_string();
     let before_usage = rendered.split("\n\nUsage:").next().unwrap_or_default();
     let before_usage = before_usage.split("\n\nFor more information").next().unwrap_or_default();

@@ -39,7 +39,7 @@ const SESSION: &str = "open";
 #[command(after_help = "\
 Exit codes:
   0      the digest was printed, truncated or not
-  1      it could not be made at all; one line on stderr says why
+  1      it could not be made or not be written; one line on stderr says why
   128+N  signal N interrupted it; what was there was printed
 
 Environment:
@@ -97,7 +97,7 @@ impl Session {
         let config = trusted_config(loaded.as_ref(), trust).cloned().unwrap_or_default();
         let in_terminal = stdout().is_terminal();
         let is_coloured = match arguments.color {
-            When::Auto => in_terminal && !env::no_color(),
+            When::Auto => in_terminal && !env::no_color() && !env::is_dumb_terminal(),
             When::Always => true,
             When::Never => false,
         };
@@ -150,11 +150,7 @@ impl Session {
             drop(printer);
             told
         };
-        let (told, ()) = tokio::join!(work, async {
-            if tokio::time::timeout_at(latest.into(), write).await.is_err() {
-                write_error("nobody reads the digest; the rest of it is dropped");
-            }
-        });
+        let (told, written) = tokio::join!(work, tokio::time::timeout_at(latest.into(), write));
         let told = told?;
         if told.welcomed_now
             && let Some(folder) = env::state_folder()
@@ -163,6 +159,14 @@ impl Session {
             let _ = Folder::private(&folder).and_then(|folder| folder.write_atomic(WELCOMED, b""));
         }
         self.keep(&told);
+        match written {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                let why = super::reason(&error);
+                return Err(Failure::new(format!("the digest cannot be written: {why}")));
+            }
+            Err(_) => return Err(Failure::new("nobody reads the digest; the rest of it was dropped")),
+        }
         Ok(match told.truncation {
             Some(Truncation::Interrupted(signal)) => Some(signal),
             _ => None,
@@ -252,24 +256,20 @@ fn bar(is_watched: bool) -> ProgressBar {
     bar
 }
 
-/// Writes what comes until the channel is closed. In a terminal the progress line steps aside meanwhile.
-async fn write_all(mut texts: mpsc::UnboundedReceiver<String>, bar: ProgressBar) {
-    let sink = Sink::stdout();
+/// Writes what comes until the channel is closed. In a terminal the progress line steps aside meanwhile. A reader that
+/// has gone away (`| head`) is no failure.
+async fn write_all(mut texts: mpsc::UnboundedReceiver<String>, bar: ProgressBar) -> std::io::Result<()> {
+    let sink = Sink::stdout()?;
     while let Some(text) = texts.recv().await {
         let written = if bar.is_hidden() {
-            match &sink {
-                Ok(sink) => sink.write_all(text.as_bytes()).await,
-                Err(_) => return,
-            }
+            sink.write_all(text.as_bytes()).await
         } else {
             bar.suspend(|| stdout().write_all(text.as_bytes()))
         };
-        // A reader that has gone away (`| head`) is no failure.
-        if let Err(error) = written {
-            if error.kind() != std::io::ErrorKind::BrokenPipe {
-                write_error(&format!("the digest cannot be written: {error}"));
-            }
-            return;
+        match written {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(()),
+            other => other?,
         }
     }
+    Ok(())
 }

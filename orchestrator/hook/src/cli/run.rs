@@ -15,7 +15,7 @@ use dogwatch_engine::process::{
     Run, Sink, StartError, Stdin,
 };
 
-use super::{Failure, values, write_error};
+use super::{Failure, reason, values, write_error};
 
 /// How long what came out of the command may wait for a reader after the command is over.
 const LAST_WRITE: Duration = Duration::from_secs(2);
@@ -62,7 +62,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// The command and its arguments
-    #[arg(required = true, last = true, value_name = "CMD")]
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -305,18 +305,5 @@ impl Report {
         written.map_err(|error| {
             Failure::new(format!("cannot write the report {}: {}", path.display(), reason(&error)))
         })
-    }
-}
-
-/// Why the operating system refused, in words alone.
-fn reason(error: &std::io::Error) -> String {
-    // The error of a temporary file wraps the system's, with a path that nobody knows.
-    let inner = error
-        .get_ref()
-        .and_then(|inner| inner.source())
-        .and_then(|inner| inner.downcast_ref::<std::io::Error>());
-    match inner.unwrap_or(error).raw_os_error() {
-        Some(number) => nix::errno::Errno::from_raw(number).desc().to_lowercase(),
-        None => error.to_string(),
     }
 }

@@ -7,15 +7,13 @@ use dogwatch_engine::stages::{Hints, StageEnd, StageReport, Truncation, banner, 
 
 use super::ground::Ground;
 use super::plan::Kind;
-use crate::config::Loaded;
+use crate::config::{Loaded, Seconds};
 use crate::home::trust::TrustState;
 use crate::text::line;
 
-/// How to get what a truncated digest lacks, and the knob.
-const HINTS: Hints<'static> = Hints {
-    rerun: "run `dogwatch open`",
-    knob: "set DOGWATCH_SESSION_START_TIMEOUT (seconds), or `deadline` below [digest] in .dogwatch/config.toml",
-};
+/// The knob that gives a digest more time.
+const KNOB: &str =
+    "`deadline` below [digest] in .dogwatch/config.toml, or DOGWATCH_SESSION_START_TIMEOUT (seconds)";
 
 /// The line that says what this is, of which project, when.
 pub fn title(ground: &Ground, kind: Kind) -> String {
@@ -73,7 +71,16 @@ pub fn ending(
         text.push_str(&gap_marker(missing_bytes, cap_bytes, look_at));
     }
     if let Some(truncation) = truncation {
-        let _ = write!(text, "\n{}", banner(truncation, unfinished, never_started, &HINTS));
+        // Once more with as much time would end in the same place.
+        let rerun = match truncation {
+            Truncation::Deadline(deadline) => {
+                let twice = (deadline.as_secs() * 2).clamp(60, u64::from(Seconds::MAX.get()));
+                format!("run `DOGWATCH_SESSION_START_TIMEOUT={twice} dogwatch open`")
+            }
+            Truncation::Interrupted(_) | Truncation::SupervisorLost => "run `dogwatch open`".to_owned(),
+        };
+        let hints = Hints { rerun: &rerun, knob: KNOB };
+        let _ = write!(text, "\n{}", banner(truncation, unfinished, never_started, &hints));
     }
     text
 }

@@ -176,10 +176,10 @@ fn at_the_deadline_a_banner_names_what_hangs_and_everything_else_is_there() {
     ## next-step
     The pointer is empty: before you stop, write `Scope`, `Next action` and `Date:` into .dogwatch/pointer.md for the next session.
 
-    === STARTUP TRUNCATED: its deadline of 2 s passed ===
+    === STARTUP TRUNCATED: the deadline of 2 s passed ===
     Did not finish: hangs, deaf
-    For the rest: run `dogwatch open`
-    For more time: set DOGWATCH_SESSION_START_TIMEOUT (seconds), or `deadline` below [digest] in .dogwatch/config.toml
+    For the rest: run `DOGWATCH_SESSION_START_TIMEOUT=60 dogwatch open`
+    For more time always: `deadline` below [digest] in .dogwatch/config.toml, or DOGWATCH_SESSION_START_TIMEOUT (seconds)
     === what stands above is incomplete ===
     ");
     assert!(body(&output).contains("## after\nafter\n"));
@@ -244,7 +244,7 @@ fn the_deadline_of_the_environment_comes_first_and_a_bad_one_switches_nothing_of
     desk.trusted_config("[digest]\ndeadline = 60\n[[digest.stage]]\nname = \"hangs\"\ncommand = \"sleep 600\"\ndeadline = 50\n");
     let mut command = Command::new(PROGRAM);
     let output = desk.run(desk_environment(&desk, command.arg("open"), "01"));
-    assert!(stdout(&output).contains("its deadline of 1 s passed"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("the deadline of 1 s passed"), "{}", stdout(&output));
 
     desk.trusted_config("[digest]\ndeadline = 1\n[[digest.stage]]\nname = \"hangs\"\ncommand = \"sleep 600\"\ndeadline = 50\n");
     for bad in ["0", "00", "-1", "1e9", "", "999999", "soon"] {
@@ -252,7 +252,7 @@ fn the_deadline_of_the_environment_comes_first_and_a_bad_one_switches_nothing_of
         let output = desk.run(desk_environment(&desk, command.arg("open"), bad));
         let text = stdout(&output);
         let note = "note: DOGWATCH_SESSION_START_TIMEOUT is not a whole number of seconds from 1 to 86400; 1 s is used\n";
-        assert!(text.contains(note) && text.contains("its deadline of 1 s passed"), "{bad:?}: {text}");
+        assert!(text.contains(note) && text.contains("the deadline of 1 s passed"), "{bad:?}: {text}");
         assert_eq!(output.status.code(), Some(0));
     }
 }
@@ -305,7 +305,7 @@ fn an_external_digest_that_hangs_is_cut_and_the_banner_names_its_stages() {
         "#
     ));
     let text = body(&open(&desk));
-    assert!(text.starts_with("\ntext\n\n=== STARTUP TRUNCATED: its deadline of 1 s passed ===\n"), "{text}");
+    assert!(text.starts_with("\ntext\n\n=== STARTUP TRUNCATED: the deadline of 1 s passed ===\n"), "{text}");
     assert!(text.contains("Did not finish: two\nNever started: three\n"), "{text}");
     assert!(desk.left().is_empty());
 }
@@ -442,4 +442,13 @@ fn a_state_folder_that_cannot_be_used_costs_a_line_on_stderr_and_nothing_else() 
         said.starts_with("dogwatch: the digest is not kept in the home: ") && said.lines().count() == 1,
         "{said}"
     );
+}
+
+#[test]
+fn a_digest_that_cannot_be_written_is_no_success() {
+    let desk = Desk::new();
+    let mut command = Command::new("/bin/sh");
+    let output = desk.run(command.args(["-c", "\"$0\" open > /dev/full", PROGRAM]));
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output), "dogwatch: the digest cannot be written: no space left on device\n");
 }
