@@ -1,5 +1,7 @@
 //! Every recording says where it came from, and gives nothing away.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which the lint does not take for tests")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +16,7 @@ fn every_recording_says_where_it_came_from() {
     assert!(files.len() > 200, "{} recordings", files.len());
     let faults: Vec<String> = files
         .iter()
-        .filter(|(path, _)| path.ends_with(".json"))
+        .filter(|(path, _)| Path::new(path).extension().is_some_and(|extension| extension == "json"))
         .filter_map(|(path, text)| Some(format!("{path}: {}", provenance_fault(path, text)?)))
         .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -169,7 +171,7 @@ fn home_fault(text: &str) -> Option<String> {
     let escaped = text.replace("%2F", "/");
     for text in [&text, &escaped] {
         for (at, _) in text.match_indices("/home/") {
-            let name: String = text[at + 6..].chars().take_while(|c| c.is_ascii_alphanumeric()).collect();
+            let name: String = text[at + 6..].chars().take_while(char::is_ascii_alphanumeric).collect();
             if name != "dev" {
                 return Some(format!("a home of {name:?}"));
             }

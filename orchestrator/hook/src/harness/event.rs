@@ -154,3 +154,6 @@ pub fn read(harness: &'static Harness, canonical: Option<EventKind>, bytes: &[u8
         hash: json::hash(&object),
     })
 }
+
+#[cfg(test)]
+mod tests;

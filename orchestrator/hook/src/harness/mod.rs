@@ -1,6 +1,6 @@
 //! What is known of each coding-agent harness: one folder per harness, and what they share.
 //!
-//! A payload comes in as an [`Event`] ([`read`]), a [`Reply`] goes out as the harness's own answer ([`write`]). Nothing
+//! A payload comes in as an [`Event`] ([`read`]), a [`Reply`] goes out as the harness's own answer ([`write()`]). Nothing
 //! here decides what the answer is.
 
 pub mod ancestry;

@@ -89,3 +89,6 @@ pub(super) fn plain(_event_name: &str, text: &str) -> Vec<u8> {
 pub(super) fn silence(_event_name: Option<&str>, _kind: Option<EventKind>) -> &'static [u8] {
     b""
 }
+
+#[cfg(test)]
+mod tests;

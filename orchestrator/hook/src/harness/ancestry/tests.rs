@@ -91,6 +91,7 @@ fn recorded_chains_are_recognised(#[case] chain: &[(&str, &[&str])], #[case] exp
 #[case::cursor_cli("/home/dev/.local/share/cursor-agent/versions/2026.10.01-ab12/node", &["agent"], "cursor")]
 #[case::cursor_remote("/home/dev/.cursor-server/bin/abc/node", &["node", "server-main.js"], "cursor")]
 #[case::pi_by_its_title("/usr/bin/node", &["pi"], "pi")]
+#[case::pi_signed("/usr/bin/node", &["pi-signed"], "pi")]
 #[case::pi_by_its_link("/usr/bin/node", &["node", "/usr/local/bin/pi", "-p"], "pi")]
 #[case::pi_by_its_package("/usr/bin/node", &["node", "-r", "x.js", "/x/node_modules/@mariozechner/pi-coding-agent/dist/cli.js"], "pi")]
 #[case::opencode("/home/dev/.opencode/bin/opencode", &["opencode", "run"], "opencode")]

@@ -26,7 +26,8 @@ pub(super) fn context(_event_name: &str, text: &str) -> Vec<u8> {
 
 pub(super) fn neutral(event_name: Option<&str>, kind: Option<EventKind>) -> &'static [u8] {
     let asks = match event_name {
-        Some(name) => PERMISSION.contains(&name),
+        // Through a Claude Code registration it may yet come in that one's spelling.
+        Some(name) => PERMISSION.iter().any(|known| known.eq_ignore_ascii_case(name)),
         None => kind == Some(EventKind::BeforeTool),
     };
     if asks { br#"{"permission":"allow"}"# } else { b"{}" }

@@ -44,11 +44,13 @@ fn of_event(event: &Object) -> Fields {
     let info = fields::below(properties, "info").unwrap_or(&nothing);
     let name = fields::name(event, "type");
     let id = fields::session_id(properties, "sessionID");
+    let about_a_session = name.as_ref().is_some_and(|name| name.starts_with("session."));
     Fields {
         source: source(name.as_deref(), None),
         cwd: fields::path(info, "directory"),
         // A sub-agent works in a session of its own, whose parent is the session that asked for it.
-        agent_id: fields::text(info, "parentID").and(id.clone()),
+        // A message has a parent, too, which is a message.
+        agent_id: fields::text(info, "parentID").and(id.clone()).filter(|_| about_a_session),
         session_id: id,
         version: fields::word(info, "version"),
         name,

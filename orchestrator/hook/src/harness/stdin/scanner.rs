@@ -58,9 +58,8 @@ impl Scanner {
                 }
                 (State::String, b'\\') => State::Escape,
                 (State::String, b'"') if self.depth == 0 => return Some(at + 1),
-                (State::String, b'"') => State::Within,
+                (State::String, b'"') | (State::Within, _) => State::Within,
                 (State::String | State::Escape, _) => State::String,
-                (State::Within, _) => State::Within,
                 (State::Scalar, b' ' | b'\t' | b'\r' | b'\n') => return Some(at),
                 (State::Scalar, _) => State::Scalar,
             };
