@@ -1,8 +1,13 @@
 //! Every file that dogwatch keeps, one owner per file.
 
+pub mod complete;
 pub mod follow_ups;
+pub mod helm;
+mod ids;
 pub mod pointer;
+mod presence;
 pub mod read;
 pub mod root;
 pub mod state;
+mod stored;
 pub mod trust;
