@@ -8,6 +8,7 @@ pub mod pointer;
 mod presence;
 pub mod read;
 pub mod root;
+pub mod rows;
 pub mod state;
 mod stored;
 pub mod trust;
