@@ -4,6 +4,7 @@ pub mod complete;
 pub mod follow_ups;
 pub mod helm;
 mod ids;
+pub mod once;
 pub mod pointer;
 mod presence;
 pub mod read;
