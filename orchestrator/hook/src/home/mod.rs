@@ -12,4 +12,5 @@ pub mod root;
 pub mod rows;
 pub mod state;
 mod stored;
+pub mod trace;
 pub mod trust;
