@@ -3,12 +3,14 @@
 pub mod complete;
 pub mod follow_ups;
 pub mod helm;
+pub mod homes;
 mod ids;
 pub mod once;
 pub mod pointer;
 mod presence;
 pub mod read;
 pub mod root;
+pub mod roots;
 pub mod rows;
 pub mod state;
 mod stored;
