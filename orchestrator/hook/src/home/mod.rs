@@ -1,5 +1,6 @@
 //! Every file that dogwatch keeps, one owner per file.
 
+pub mod baseline;
 pub mod complete;
 pub mod follow_ups;
 pub mod helm;
