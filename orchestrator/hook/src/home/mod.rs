@@ -13,6 +13,7 @@ pub mod read;
 pub mod root;
 pub mod roots;
 pub mod rows;
+pub mod scope;
 pub mod state;
 mod stored;
 pub mod trace;
