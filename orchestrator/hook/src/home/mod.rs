@@ -10,6 +10,7 @@ pub mod once;
 pub mod pointer;
 mod presence;
 pub mod read;
+pub mod retention;
 pub mod root;
 pub mod roots;
 pub mod rows;
