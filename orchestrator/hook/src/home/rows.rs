@@ -201,7 +201,7 @@ pub fn live_others(state: &Folder, me: &Me) -> Vec<Row> {
     let (now, here) = (Timestamp::now(), Vantage::here());
     let Ok(Some(folder)) = state.open_sub(FOLDER) else { return Vec::new() };
     let mut files = folder.files(MOST_NAMES).unwrap_or_default();
-    files.retain(|file| file.name.ends_with(".json"));
+    files.retain(|file| file.name.strip_suffix(".json").is_some());
     files.sort_by_key(|file| std::cmp::Reverse(file.modified_seconds));
     let mut rows: Vec<Row> = files
         .iter()
