@@ -14,8 +14,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat, renameat};
-use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, mkdirat};
+use nix::sys::stat::{FileStat, Mode, fchmod, fstat, mkdirat};
 use nix::unistd::{Uid, UnlinkatFlags, geteuid, unlinkat};
+
+mod list;
+mod lock;
+
+pub use list::Entry;
+pub(in crate::home) use list::is_regular;
+pub use lock::Lock;
 
 /// The name of a home's private folder.
 pub const STATE: &str = "state";
@@ -92,6 +99,22 @@ impl Folder {
         let home_descriptor =
             open(home, FOLDER_FLAGS, Mode::empty()).map_err(|errno| not_opened(home, errno))?;
         Self::make_in(&home_descriptor, STATE, home.join(STATE))
+    }
+
+    /// Opens the `state/` folder of a home to read in it, as it is; `None` if there is none. For a home that cannot be
+    /// written.
+    pub fn open_state_of(home: &Path) -> Result<Option<Folder>, StateError> {
+        let home_descriptor = match open(home, FOLDER_FLAGS, Mode::empty()) {
+            Ok(descriptor) => descriptor,
+            Err(Errno::ENOENT) => return Ok(None),
+            Err(errno) => return Err(not_opened(home, errno)),
+        };
+        let path = home.join(STATE);
+        match openat(&home_descriptor, STATE, FOLDER_FLAGS, Mode::empty()) {
+            Ok(descriptor) => Ok(Some(Self::ours(descriptor, path)?)),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(not_opened(&path, errno)),
+        }
     }
 
     /// Opens a folder of ours outside of projects, made if it is missing, as are its parents. Links are followed on
@@ -243,8 +266,7 @@ impl Folder {
             }
             Err(errno) => return Err(self.os("open", name, errno)),
         };
-        let kind = fstat(&file).map_err(|errno| self.os("look at", name, errno))?.st_mode;
-        if SFlag::from_bits_truncate(kind & SFlag::S_IFMT.bits()) != SFlag::S_IFREG {
+        if !is_regular(&fstat(&file).map_err(|errno| self.os("look at", name, errno))?) {
             return Err(StateError::NotRegular(self.path.join(name)));
         }
         Ok(Some(file))
