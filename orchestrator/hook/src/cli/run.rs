@@ -258,18 +258,24 @@ enum Report {
 impl Report {
     fn prepare(path: &Path) -> Result<Self, Failure> {
         let failed = |why: String| Failure::new(format!("cannot write the report {}: {why}", path.display()));
-        // A link is followed: what it names is meant.
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        match real.metadata() {
-            Ok(data) if data.is_dir() => return Err(failed("it is a folder".to_owned())),
-            Ok(data) if !data.is_file() => {
-                // A pipe that nobody reads from must not hold the start up.
-                let flags = nix::fcntl::OFlag::O_NONBLOCK.bits();
-                let file = File::options().write(true).custom_flags(flags).open(&real);
-                let file = file.map_err(|error| failed(reason(&error)))?;
-                return Ok(Self::Open { file, path: path.to_owned() });
-            }
-            _ => {}
+        // A link is followed: what it names is meant. One that leads nowhere by name, such as /dev/stdout to a pipe or
+        // to a file that was deleted, is written through and never replaced.
+        let is_link = path.symlink_metadata().is_ok_and(|data| data.is_symlink());
+        let real = path.canonicalize();
+        let is_replaceable = match &real {
+            Ok(real) => real.metadata().is_ok_and(|data| data.is_file()),
+            Err(_) => !is_link,
+        };
+        let real = real.unwrap_or_else(|_| path.to_owned());
+        if real.is_dir() {
+            return Err(failed("it is a folder".to_owned()));
+        }
+        if !is_replaceable {
+            // A pipe that nobody reads from must not hold the start up.
+            let flags = nix::fcntl::OFlag::O_NONBLOCK.bits();
+            let file = File::options().write(true).create(is_link).custom_flags(flags).open(path);
+            let file = file.map_err(|error| failed(reason(&error)))?;
+            return Ok(Self::Open { file, path: path.to_owned() });
         }
         let folder = match real.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,

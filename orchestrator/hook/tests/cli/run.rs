@@ -139,8 +139,19 @@ fn a_report_replaces_a_file_and_nothing_else() {
     assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
     assert!(fs::read_to_string(path("target")).unwrap().contains("\"exit_code\": 3"));
     drop(reader);
-    let output = run(&desk, &["--report", "/dev/stdout"], "echo text");
+    symlink("/proc/self/fd/1", path("out")).unwrap();
+    let output = run(&desk, &["--report", "out"], "echo text");
     assert!(stdout(&output).starts_with("text\n{\n"), "{}", stdout(&output));
+    // Stdout as a file that is gone.
+    let mut command = Command::new("/bin/sh");
+    let script =
+        "exec 3> gone; rm gone; \"$0\" run --report out -- true >&3; cat /proc/self/fd/3 | head -c 1";
+    assert_eq!(
+        stdout(&desk.run(command.args(["-c", script, PROGRAM]))),
+        "{",
+        "it went into the file that was meant"
+    );
+    assert!(fs::symlink_metadata(path("out")).unwrap().is_symlink());
 }
 
 #[test]

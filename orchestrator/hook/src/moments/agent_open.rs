@@ -1,0 +1,112 @@
+//! `dogwatch open` as an agent runs it, because it was nudged: it takes the helm for its session. A person's only reads.
+
+use dogwatch_engine::process::{Engine, Identity};
+
+use super::call::Call;
+use super::place::{Place, Standing};
+use super::session_open::Open;
+use crate::digest::plan::Kind;
+use crate::digest::run::{Opening, Told};
+use crate::env;
+use crate::harness::ancestry::{self, Ancestry, SESSION_DEPTH};
+use crate::harness::{self, Event, EventKind, Harness, Payload};
+use crate::home::helm::Me;
+use crate::home::rows;
+
+/// An agent's open, in a home where it may speak.
+pub struct AgentOpen {
+    call: Call,
+    event: Event,
+    place: Place,
+    me: Me,
+}
+
+/// What an agent's open has found out before its stages start.
+pub struct Prepared<'a>(super::session_open::Prepared<'a>);
+
+impl Prepared<'_> {
+    /// The digest to make.
+    pub fn opening(&self) -> &Opening {
+        &self.0.opening
+    }
+}
+
+impl AgentOpen {
+    /// The session that this process belongs to: below a harness that is recognised, or below a process that a session
+    /// of this home is known to have. `None` for a person's terminal, and where there is no home.
+    pub fn find() -> Option<Self> {
+        let ancestor = match ancestry::of_this_process(SESSION_DEPTH) {
+            Ancestry::Below(ancestor) => Some(ancestor),
+            Ancestry::Clear | Ancestry::Unknown => None,
+        };
+        let harness =
+            ancestor.map_or_else(|| Harness::by_name("claude"), |found| Harness::by_name(found.harness.id));
+        let (harness, name) = harness?;
+        let folder = std::env::current_dir().ok()?;
+        let event = Some(EventKind::SessionOpen);
+        let mut call =
+            Call { harness, name, event, root: Some(folder), source: None, limit: None, prerequisite: false };
+        let Payload::Whole(mut event) = harness::read(harness, event, b"{}") else { return None };
+        let place = Place::find(&call, &event, EventKind::SessionOpen);
+        let Standing::In(home) = &place.standing else { return None };
+        let me = match ancestor {
+            Some(ancestor) => {
+                event.session_id = env::session_of(harness.id);
+                Me {
+                    process: Identity::of(ancestor.id.cast_signed()).ok(),
+                    harness: harness.id.to_owned(),
+                    session: event.session_id.clone(),
+                    shared_process: harness.shared_process,
+                }
+            }
+            None => {
+                let row = known_session(home.usable_state()?)?;
+                (call.harness, call.name) = Harness::by_name(&row.harness)?;
+                event.session_id = Some(row.session.clone());
+                Me {
+                    process: row.process,
+                    harness: row.harness,
+                    session: Some(row.session),
+                    shared_process: row.shared_process,
+                }
+            }
+        };
+        Some(Self { call, event, place, me })
+    }
+
+    /// Takes the helm if it is to be had, and says what digest to make.
+    pub async fn prepare(&self, engine: &Engine) -> Option<Prepared<'_>> {
+        Some(Prepared(self.open()?.prepare(engine).await))
+    }
+
+    /// After the digest has been printed.
+    pub fn conclude(&self, prepared: &Prepared<'_>, told: &Told, is_delivered: bool) {
+        if let Some(open) = self.open() {
+            open.conclude(&prepared.0, told, is_delivered);
+        }
+    }
+
+    fn open(&self) -> Option<Open<'_>> {
+        let Standing::In(home) = &self.place.standing else { return None };
+        Some(Open {
+            call: &self.call,
+            event: &self.event,
+            place: &self.place,
+            home,
+            me: self.me.clone(),
+            kind: Kind::Full,
+            source: None,
+        })
+    }
+}
+
+/// The live session of this home whose process is among our ancestors.
+fn known_session(state: &crate::home::state::Folder) -> Option<rows::Row> {
+    let nobody = Me { process: None, harness: String::new(), session: None, shared_process: false };
+    let ancestors = ancestry::ancestors_of_this_process(SESSION_DEPTH);
+    rows::live_others(state, &nobody).into_iter().find(|row| {
+        row.process
+            .as_ref()
+            .is_some_and(|process| ancestors.contains(&process.pid.cast_unsigned()) && process.is_alive())
+    })
+}

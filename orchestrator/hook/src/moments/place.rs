@@ -1,0 +1,169 @@
+//! Where a call stands: the project's root, whether dogwatch speaks there, the home and the config that counts.
+
+use std::path::{Path, PathBuf};
+
+use jiff::ZonedDateTime;
+
+use super::call::Call;
+use crate::config::{self, Config, Loaded};
+use crate::env;
+use crate::harness::{Event, EventKind};
+use crate::home::homes::{Homes, Tracking};
+use crate::home::root::{Root, RootKind, find_root};
+use crate::home::roots;
+use crate::home::scope::{self, ScopeRules};
+use crate::home::state::Folder;
+use crate::home::trace::{self, Firing};
+use crate::home::trust::{TrustState, Trusted};
+
+/// Where a call stands.
+pub(super) struct Place {
+    pub(super) root: Root,
+    pub(super) standing: Standing,
+    /// `$XDG_STATE_HOME/dogwatch`.
+    pub(super) own_folder: Option<PathBuf>,
+    pub(super) now: ZonedDateTime,
+}
+
+/// Whether dogwatch speaks here.
+pub(super) enum Standing {
+    In(Home),
+    /// It does not: why, for the trace.
+    Out(&'static str),
+}
+
+/// The home of a call that stands in scope.
+pub(super) struct Home {
+    pub(super) folder: PathBuf,
+    /// The state folder, or why nothing can be written.
+    state: Result<Folder, String>,
+    /// Whether git tracks the state folder.
+    tracking: Tracking,
+    pub(super) loaded: Loaded,
+    pub(super) trust: Option<TrustState>,
+    /// The config that counts: the defaults where the project's is not trusted.
+    pub(super) config: Config,
+}
+
+impl Home {
+    /// The state folder, where it can be opened: whether git tracks it may still have to be asked.
+    pub(super) fn state(&self) -> Result<&Folder, &str> {
+        self.state.as_ref().map_err(String::as_str)
+    }
+
+    /// Whether git tracks the state folder, as far as that was noted.
+    pub(super) fn tracking(&self) -> Tracking {
+        self.tracking
+    }
+
+    /// The state folder, where it may be written without asking git.
+    pub(super) fn usable_state(&self) -> Option<&Folder> {
+        self.state.as_ref().ok().filter(|_| self.tracking == Tracking::Untracked)
+    }
+}
+
+impl Place {
+    pub(super) fn find(call: &Call, event: &Event, kind: EventKind) -> Self {
+        let own_folder = env::state_folder();
+        let home_folder = env::home_folder();
+        let session = event.session_id.as_deref();
+        let remembered = match (&own_folder, session, kind) {
+            (_, _, EventKind::SessionOpen) => None,
+            (Some(own_folder), Some(session), _) => roots::recall(own_folder, call.harness.id, session),
+            _ => None,
+        };
+        let root = match remembered {
+            Some(path) => find_root(&path, home_folder.as_deref()),
+            None => find_root(&start(call, event, home_folder.as_deref()), home_folder.as_deref()),
+        };
+        let standing = standing(&root, own_folder.as_deref());
+        let place = Self { root, standing, own_folder, now: ZonedDateTime::now() };
+        if let (EventKind::SessionOpen, Standing::In(_), Some(own_folder), Some(session)) =
+            (kind, &place.standing, &place.own_folder, session)
+        {
+            // Where it cannot be kept, later moments go by the rule.
+            let _ = roots::remember(own_folder, call.harness.id, session, &place.root.path);
+        }
+        place
+    }
+
+    pub(super) fn firing(&self, call: &Call, event: &Event, kind: EventKind) -> Firing {
+        Firing {
+            time: trace::time(self.now.timestamp()),
+            harness: call.name.to_owned(),
+            harness_version: event.version.clone(),
+            session: event.session_id.clone(),
+            event: kind.id().to_owned(),
+            source: call.source.clone().or_else(|| event.source.clone()),
+            moment: kind.id().to_owned(),
+            decision: "nothing".to_owned(),
+            os: if env::is_set("WSL_DISTRO_NAME") { "wsl" } else { "linux" }.to_owned(),
+            pid: std::process::id(),
+            ..Firing::default()
+        }
+    }
+
+    /// One line per firing. Where no home is, and nothing was ever known of one, nothing is kept.
+    pub(super) fn trace(&self, firing: &Firing, usable_now: bool) {
+        let state = match &self.standing {
+            Standing::In(home) if usable_now => home.state().ok(),
+            Standing::In(home) => home.usable_state(),
+            Standing::Out(_) => None,
+        };
+        let is_known = self.root.kind == RootKind::Home;
+        // A trace that cannot be written costs nobody anything.
+        let _ = match (state, &self.own_folder) {
+            (Some(state), _) => trace::append(state, firing),
+            (None, Some(own_folder)) if is_known => trace::append_without_home(own_folder, firing),
+            _ => Ok(()),
+        };
+    }
+}
+
+/// The folder that the project is looked for from: as given, else as the harness names it, else the payload's working
+/// folder, else ours. Of several folders of a workspace it is the first that has a home.
+fn start(call: &Call, event: &Event, home_folder: Option<&Path>) -> PathBuf {
+    if let Some(root) = &call.root {
+        return root.clone();
+    }
+    if let Some(folder) = call.harness.root_variables.iter().find_map(|name| env::folder(name)) {
+        return folder;
+    }
+    let has_home = |folder: &&PathBuf| find_root(folder, home_folder).kind == RootKind::Home;
+    let of_workspace = match event.roots.as_slice() {
+        [only] => Some(only),
+        several => several.iter().find(has_home).or(several.first()),
+    };
+    let current = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    of_workspace.or(event.cwd.as_ref()).cloned().unwrap_or_else(current)
+}
+
+fn standing(root: &Root, own_folder: Option<&Path>) -> Standing {
+    let Some(folder) = root.home() else { return Standing::Out("no-home") };
+    let loaded = config::load(&folder);
+    let trust = loaded.sha256.as_ref().map(|sha256| match own_folder {
+        Some(own_folder) => Trusted::new(own_folder).state_of(&root.path, sha256),
+        None => TrustState::Untrusted,
+    });
+    let config = if trust == Some(TrustState::Trusted) { loaded.config.clone() } else { Config::default() };
+    let rules = ScopeRules {
+        gate_variables: config.scope.gate_variables.clone(),
+        gate_common_dirs: config.scope.gate_common_dirs.clone(),
+        require: config.scope.require.iter().map(PathBuf::from).collect(),
+    };
+    if let scope::Scope::Out(why) = scope::scope(root, &rules, env::is_set) {
+        return Standing::Out(why);
+    }
+    let was_there = std::fs::symlink_metadata(folder.join("state")).is_ok();
+    let state = Folder::state_of(&folder).map_err(|error| error.to_string());
+    if let (Ok(state), false, Some(own_folder)) = (&state, was_there, own_folder) {
+        // We have just made it, so nothing in it came with the repository. If that cannot be noted, git is asked.
+        let _ = Homes::new(own_folder).note_tracking(&root.path, state, false);
+    }
+    let tracking = match (&state, &root.git, own_folder) {
+        (Ok(_), None, _) => Tracking::Untracked,
+        (Ok(state), Some(_), Some(own_folder)) => Homes::new(own_folder).tracking(&root.path, state),
+        _ => Tracking::Unknown,
+    };
+    Standing::In(Home { folder, state, tracking, loaded, trust, config })
+}

@@ -1,0 +1,56 @@
+//! Which session a call belongs to, and the plain upkeep of its row.
+
+use dogwatch_engine::process::Identity;
+
+use super::call::Call;
+use super::place::{Home, Place};
+use crate::harness::Event;
+use crate::harness::ancestry::{self, Ancestry, SESSION_DEPTH};
+use crate::home::helm::{self, Me};
+use crate::home::rows::{self, Lifecycle};
+use crate::home::trace::Firing;
+
+/// Who this call's session is: its harness's process, and where sessions share one, its id.
+pub(super) fn me(call: &Call, event: &Event) -> Me {
+    let pid = match ancestry::of_this_process(SESSION_DEPTH) {
+        Ancestry::Below(ancestor) => Some(ancestor.id),
+        // A wrapped or renamed CLI: whoever started us, shells and the like aside.
+        Ancestry::Clear | Ancestry::Unknown => ancestry::starter_of_this_process(SESSION_DEPTH),
+    };
+    Me {
+        process: pid.and_then(|pid| Identity::of(pid.cast_signed()).ok()),
+        harness: call.harness.id.to_owned(),
+        session: event.session_id.clone(),
+        shared_process: call.harness.shared_process,
+    }
+}
+
+/// A sign of life, where the session and not its process holds the helm.
+pub(super) fn touch(call: &Call, event: &Event, place: &Place, home: &Home) {
+    if let (true, Some(state)) = (call.harness.shared_process, home.usable_state()) {
+        helm::touch(state, &me(call, event), place.now.timestamp());
+    }
+}
+
+/// The session ends: its row is closed; the helm is released only where the process goes on without it.
+pub(super) fn end(call: &Call, event: &Event, place: &Place, home: &Home, firing: &mut Firing) {
+    let Some(state) = home.usable_state() else { return };
+    let goes_on = matches!(event.reason.as_deref(), Some("clear" | "resume" | "compact"));
+    if goes_on {
+        return;
+    }
+    if call.harness.shared_process && helm::release(state, &me(call, event)) {
+        firing.decision = "released".to_owned();
+    }
+    if let Some(session) = event.session_id.as_deref() {
+        let me = me(call, event);
+        // A row that cannot be closed counts as ended once its process has.
+        let _ = rows::update(state, call.harness.id, session, |row| {
+            row.saw_event(&me, place.now.timestamp());
+            row.lifecycle = Lifecycle::Ended;
+        });
+        if let Some(own_folder) = &place.own_folder {
+            let _ = crate::home::roots::forget(own_folder, call.harness.id, session);
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! A session opens: the digest, the digest again, or a word to the model to run it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dogwatch_engine::process::{Bounds, Deadline, Engine, Interrupts};
+
+use super::call::{Call, Out};
+use super::place::{Home, Place};
+use super::route::{Action, route};
+use super::{answer, say, session};
+use crate::config::Seconds;
+use crate::digest::ground::Ground;
+use crate::digest::plan::{self, Facts, Kind};
+use crate::digest::run::{Opening, Step, Told};
+use crate::digest::{document, instructions};
+use crate::env;
+use crate::harness::{Budget, Event, EventKind, Reply, Tier};
+use crate::home::helm::{self, Claim, Holder, Me};
+use crate::home::homes::{Homes, Tracking};
+use crate::home::rows::Row;
+use crate::home::state::Folder;
+use crate::home::trace::Firing;
+use crate::home::{baseline, complete, retention, rows, welcome};
+use crate::text::operational;
+use crate::text::{Composition, Visible, line};
+
+/// What the harness's own bound keeps beyond ours.
+const MARGIN: Duration = Duration::from_secs(10);
+/// Below so short a limit it is half of it.
+const SHORT_LIMIT: Duration = Duration::from_secs(20);
+/// The bound of the one question to git that comes before everything.
+const GIT_BOUND: Duration = Duration::from_secs(3);
+
+pub(super) fn handle(
+    call: &Call,
+    event: &Event,
+    place: &Place,
+    home: &Home,
+    firing: &mut Firing,
+    usable_now: &mut bool,
+    out: &mut dyn Out,
+) -> u8 {
+    let source = call.source.as_deref().or(event.source.as_deref());
+    let me = session::me(call, event);
+    let action = match route(source, call.harness.tier) {
+        Action::Again { is_compaction } if is_complete(home, &me) => {
+            let kind = if is_compaction { Kind::AfterCompact } else { Kind::AfterClear };
+            firing.decision = "re-emit".to_owned();
+            return Open { call, event, place, home, me, kind, source }.run(firing, usable_now, out);
+        }
+        Action::Again { .. } => Action::Full,
+        action => action,
+    };
+    match action {
+        Action::Full | Action::Again { .. } => {
+            firing.decision = "full".to_owned();
+            Open { call, event, place, home, me, kind: Kind::Full, source }.run(firing, usable_now, out)
+        }
+        Action::Nudge if home.usable_state().is_some_and(|state| helm::is_mine(state, &me)) => {
+            firing.decision = "held".to_owned();
+            answer(call, Some(event), out)
+        }
+        Action::Nudge => {
+            firing.decision = "nudge".to_owned();
+            if call.harness.budget == Budget::Discarded {
+                firing.decision = "nudge-later".to_owned();
+                owe_nudge(event, place, home, &me);
+                return answer(call, Some(event), out);
+            }
+            say(call, event, EventKind::SessionOpen, &Reply::Context(nudge(home) + "\n"), out)
+        }
+        Action::Nothing => answer(call, Some(event), out),
+    }
+}
+
+fn is_complete(home: &Home, me: &Me) -> bool {
+    home.usable_state().is_some_and(|state| complete::is_proven(state, me))
+}
+
+fn owe_nudge(event: &Event, place: &Place, home: &Home, me: &Me) {
+    if let (Some(state), Some(session)) = (home.usable_state(), event.session_id.as_deref()) {
+        let mut row = Row::new(me, session, place.now.timestamp());
+        row.nudge_owed = true;
+        // What cannot be written is not said later, and the session goes on.
+        let _ = rows::save(state, &row);
+    }
+}
+
+/// The nudge in this home's words, without a line break.
+pub(super) fn nudge(home: &Home) -> String {
+    let operational = &home.config.operational;
+    let rerun = operational.rerun.clone().unwrap_or_else(|| format!("{} open", own_command()));
+    operational::nudge(&operational.label, &rerun)
+}
+
+/// How this program is called: by its bare name where that is found, else by its path.
+fn own_command() -> String {
+    let own = std::env::current_exe().ok().filter(|_| !env::is_on_path("dogwatch"));
+    own.map_or_else(|| "dogwatch".to_owned(), |path| shell_word(&path.to_string_lossy()))
+}
+
+/// A path as a shell takes it for one word, and as it can stand between backticks.
+fn shell_word(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''").replace('`', ""))
+    }
+}
+
+/// One digest of one session.
+pub(super) struct Open<'a> {
+    pub(super) call: &'a Call,
+    pub(super) event: &'a Event,
+    pub(super) place: &'a Place,
+    pub(super) home: &'a Home,
+    pub(super) me: Me,
+    pub(super) kind: Kind,
+    pub(super) source: Option<&'a str>,
+}
+
+/// What is known before the stages start.
+pub(super) struct Prepared<'a> {
+    pub(super) opening: Opening,
+    /// The state folder, where it may be written.
+    state: Option<&'a Folder>,
+    /// Our own row as the one in charge, if we are.
+    holder: Option<Holder>,
+    /// Something for a person.
+    pub(super) note: Option<String>,
+}
+
+/// Whether this session is in charge, and if not, why.
+enum Charge {
+    Ours { holder: Holder, helm: Option<String> },
+    ReadOnly(String),
+}
+
+impl<'a> Open<'a> {
+    fn run(&self, firing: &mut Firing, usable_now: &mut bool, out: &mut dyn Out) -> u8 {
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                out.note(&format!("the digest cannot be made: the runtime does not start: {error}"));
+                return answer(self.call, Some(self.event), out);
+            }
+        };
+        runtime.block_on(self.open(firing, usable_now, out))
+    }
+
+    async fn open(&self, firing: &mut Firing, usable_now: &mut bool, out: &mut dyn Out) -> u8 {
+        let engine = match Engine::new().adopt_orphans() {
+            Ok(engine) => engine,
+            Err(error) => {
+                out.note(&format!("the digest cannot be made: {error}"));
+                return answer(self.call, Some(self.event), out);
+            }
+        };
+        let prepared = self.prepare(&engine).await;
+        if let Some(note) = &prepared.note {
+            out.note(note);
+        }
+        *usable_now = prepared.state.is_some();
+        if prepared.opening.facts.read_only.is_some() {
+            firing.rule = Some("read-only".to_owned());
+        }
+        let opening = &prepared.opening;
+        // The Pi extension takes the text as it comes; every other harness takes one answer at the end.
+        let streams = self.call.harness.budget == Budget::Unlimited && self.call.harness.tier == Tier::Run;
+        let mut is_delivered = true;
+        if streams {
+            is_delivered &= out.write(opening.head().as_bytes());
+        }
+        let interrupt = interrupt();
+        let told = opening
+            .run(engine, interrupt, |step| {
+                if let (Step::Text(text), true) = (step, streams) {
+                    is_delivered &= out.write(text.as_bytes());
+                }
+            })
+            .await;
+        let told = match told {
+            Ok(told) => told,
+            Err(error) => {
+                out.note(&error.to_string());
+                return answer(self.call, Some(self.event), out);
+            }
+        };
+        let kept_at = prepared.state.and_then(|state| self.keep(state, &told));
+        let mut code = 0;
+        if !streams {
+            let whole_at = kept_at.unwrap_or_else(|| format!("run `{} open`", own_command()));
+            let visible = match self.call.harness.budget {
+                Budget::Utf16(limit) => Visible::Utf16(limit),
+                Budget::Bytes(limit) => Visible::Bytes(limit),
+                Budget::Unlimited | Budget::Discarded => Visible::All,
+            };
+            let composition =
+                Composition { head: &told.head, parts: &told.parts, tail: &told.tail, whole_at: &whole_at };
+            let composed = composition.fit(visible);
+            firing.truncated = composed.is_cut;
+            let before = out.written();
+            code = say(self.call, self.event, EventKind::SessionOpen, &Reply::Context(composed.text), out);
+            is_delivered = out.written() > before;
+        }
+        if told.truncation.is_some() {
+            firing.truncated = true;
+        }
+        self.conclude(&prepared, &told, is_delivered);
+        code
+    }
+
+    /// Finds out everything that has to be known before the stages start, and takes the helm if it is to be had.
+    pub(super) async fn prepare(&self, engine: &Engine) -> Prepared<'a> {
+        let state = self.writable_state(engine).await;
+        let charge = self.charge(state.as_ref().map(|state| *state).map_err(String::as_str));
+        let state = state.ok();
+        let opening = self.opening(&charge, state);
+        let holder = match charge {
+            Charge::Ours { holder, .. } => Some(holder),
+            Charge::ReadOnly(_) => None,
+        };
+        let mut note = None;
+        if let (Some(state), Some(_), Kind::Full) = (state, &holder, self.kind) {
+            // A proof that cannot be taken away is of an older start, and could prove this one.
+            if let Err(error) = complete::clear(state) {
+                note = Some(format!("the proof of an earlier start cannot be removed: {error}"));
+            }
+        }
+        Prepared { opening, state, holder, note }
+    }
+
+    /// The state folder, if it may be written: it is there, ours, and git does not track it.
+    async fn writable_state(&self, engine: &Engine) -> Result<&'a Folder, String> {
+        let state = self.home.state()?;
+        let tracked = || {
+            format!(
+                "git tracks {}, which no repository may bring along",
+                line(&state.path().to_string_lossy())
+            )
+        };
+        match (self.home.tracking(), &self.place.root.git) {
+            (Tracking::Untracked, _) | (_, None) => return Ok(state),
+            (Tracking::Tracked | Tracking::Unknown, Some(_)) => {}
+        }
+        let Some(git) = &self.place.root.git else { return Ok(state) };
+        let command = plan::git(&git.top).args(["ls-files", "-z", "--"]).arg(state.path());
+        let bound = Deadline::new(GIT_BOUND).unwrap_or(Deadline::DEFAULT);
+        let answer = match engine.start(&command, &Bounds::new(bound)).await {
+            Ok(run) => run.capture().await,
+            Err(error) => return Err(format!("whether git tracks its state folder is not known: {error}")),
+        };
+        if !answer.outcome.success() {
+            return Err("whether git tracks its state folder is not known: git ls-files failed".to_owned());
+        }
+        let is_tracked = !answer.stdout.is_empty();
+        if let Some(own_folder) = &self.place.own_folder {
+            // What is not noted is asked again.
+            let _ = Homes::new(own_folder).note_tracking(&self.place.root.path, state, is_tracked);
+        }
+        if is_tracked { Err(tracked()) } else { Ok(state) }
+    }
+
+    fn charge(&self, state: Result<&Folder, &str>) -> Charge {
+        let state = match state {
+            Ok(state) => state,
+            Err(why) => return Charge::ReadOnly(format!("this home cannot be written: {why}")),
+        };
+        let now = self.place.now.timestamp();
+        match helm::acquire(state, &self.me, now) {
+            Claim::Mine(holder) => Charge::Ours { holder, helm: None },
+            Claim::Taken { holder, .. } => Charge::Ours { holder, helm: None },
+            Claim::Held(holder) => {
+                Charge::ReadOnly(format!("{} is in charge of this home", describe(&holder)))
+            }
+            Claim::NotWritable(why) => Charge::ReadOnly(format!("this home cannot be written: {why}")),
+            Claim::Contended => {
+                Charge::ReadOnly("many sessions open at once, and none could be asked in time".to_owned())
+            }
+            Claim::Invisible(why) => {
+                Charge::ReadOnly(format!("no session can be in charge from here: {why}"))
+            }
+        }
+    }
+
+    fn opening(&self, charge: &Charge, state: Option<&Folder>) -> Opening {
+        let (read_only, helm) = match charge {
+            Charge::Ours { helm, .. } => (None, helm.clone()),
+            Charge::ReadOnly(why) => (Some(why.clone()), None),
+        };
+        let config = &self.home.config;
+        let asked = env::session_start_timeout();
+        let (deadline, note) =
+            Seconds::from_environment(env::SESSION_START_TIMEOUT, asked.as_deref(), config.digest.deadline);
+        let mut notes = document::notes(&self.home.loaded, self.home.trust, note);
+        if self.kind != Kind::Full {
+            notes.push(format!(
+                "the start of this session is complete; left out: {}",
+                plan::left_out(self.kind).join(", ")
+            ));
+        }
+        let is_stale = self
+            .call
+            .harness
+            .stale_carries
+            .iter()
+            .any(|(name, source)| *name == self.call.name && Some(*source) == self.source);
+        // Also where nothing may be written: reading what drifted harms nobody.
+        let instructions = self.home.state().ok().filter(|_| is_stale).and_then(|state| {
+            let root = &self.place.root.path;
+            instructions::text(root, &baseline::drift(state, root, &self.me))
+        });
+        Opening {
+            ground: Arc::new(Ground {
+                root: self.place.root.path.clone(),
+                home: Some(self.home.folder.clone()),
+                git: self.place.root.git.clone(),
+                profile: env::config_folder().map(|folder| folder.join("profile.md")),
+                now: self.place.now.clone(),
+                in_terminal: false,
+            }),
+            config: config.digest.clone(),
+            facts: Facts {
+                kind: self.kind,
+                read_only,
+                helm,
+                instructions,
+                work: state.and_then(|state| others(state, &self.me)),
+                shows_capabilities: self.call.harness.shows_capabilities,
+            },
+            notes,
+            deadline: bound(deadline, self.call.limit),
+            welcomed: welcome::was_given(self.place.own_folder.as_deref()),
+        }
+    }
+
+    /// Keeps the full text in the home; where it can be read.
+    fn keep(&self, state: &Folder, told: &Told) -> Option<String> {
+        let name = document::file_name(&file_session(self.event));
+        let folder = state.sub("digest").ok()?;
+        folder.write_atomic(&name, told.text().as_bytes()).ok()?;
+        Some(folder.path().join(name).to_string_lossy().into_owned())
+    }
+
+    /// After everything has been said: the start is complete, and what instructions it saw.
+    pub(super) fn conclude(&self, prepared: &Prepared<'_>, told: &Told, is_delivered: bool) {
+        if told.welcomed_now {
+            welcome::remember(self.place.own_folder.as_deref());
+        }
+        let (Some(state), now) = (prepared.state, self.place.now.timestamp()) else { return };
+        if let (Some(session), Some(_)) = (self.event.session_id.as_deref(), &prepared.holder) {
+            // A session that comes back keeps its row.
+            let known = rows::update(state, &self.me.harness, session, |row| {
+                row.saw_event(&self.me, now);
+                row.lifecycle = rows::Lifecycle::Active;
+            });
+            if !matches!(known, Ok(Some(_))) {
+                let _ = rows::save(state, &Row::new(&self.me, session, now));
+            }
+        }
+        retention::sweep(state, self.place.own_folder.as_deref(), now);
+        let Some(holder) = &prepared.holder else { return };
+        if self.kind != Kind::Full || !told.is_complete() || !is_delivered {
+            return;
+        }
+        // Without the proof the next compaction tells it all once more.
+        let _ = complete::write(state, holder);
+        if self.source == Some("startup") {
+            let _ = baseline::write(state, &self.place.root.path, holder);
+        }
+    }
+}
+
+/// The deadline below the limit that the harness was told.
+fn bound(deadline: Seconds, limit: Option<Duration>) -> Seconds {
+    let Some(limit) = limit else { return deadline };
+    let most = if limit < SHORT_LIMIT { limit / 2 } else { limit.saturating_sub(MARGIN) };
+    let most = u32::try_from(most.as_secs().max(1)).ok().and_then(Seconds::new).unwrap_or(Seconds::MAX);
+    deadline.min(most)
+}
+
+fn describe(holder: &Holder) -> String {
+    let session = holder.session.as_deref().map(|id| format!(", session {}", line(id))).unwrap_or_default();
+    format!(
+        "{} (process {}{session}, since {})",
+        line(&holder.harness),
+        holder.process.pid,
+        line(&holder.since)
+    )
+}
+
+/// The other sessions of this home, for the stage `work`.
+fn others(state: &Folder, me: &Me) -> Option<String> {
+    let mut text = String::new();
+    for row in rows::live_others(state, me).iter().take(10) {
+        let name = row.name.as_deref().unwrap_or("a session");
+        let task = row.task.as_deref().map(|task| format!(": {}", line(task))).unwrap_or_default();
+        let _ =
+            writeln!(text, "{} in {}, since {}{task}", line(name), line(&row.harness), line(&row.opened_at));
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// The session as a file name.
+fn file_session(event: &Event) -> String {
+    event.session_id.clone().unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// Resolves to the first signal that asks for an end; never where that cannot be asked for.
+async fn interrupt() -> i32 {
+    match Interrupts::new() {
+        Ok(mut interrupts) => interrupts.next().await.signal,
+        Err(_) => std::future::pending().await,
+    }
+}
