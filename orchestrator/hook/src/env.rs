@@ -42,6 +42,41 @@ pub fn config_folder() -> Option<PathBuf> {
     base_folder(var_os("XDG_CONFIG_HOME"), home_folder(), ".config")
 }
 
+/// A folder that a variable names; `None` where it is not set or no absolute path.
+pub fn folder(name: &str) -> Option<PathBuf> {
+    absolute(var_os(name))
+}
+
+/// The session id that a harness tells its children, where it does. Only for a process that is known to be below it:
+/// variables leak into children.
+pub fn session_of(harness: &str) -> Option<String> {
+    let name = match harness {
+        "claude" => "CLAUDE_CODE_SESSION_ID",
+        "grok" => "GROK_SESSION_ID",
+        _ => return None,
+    };
+    let fits = |id: &String| {
+        let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        (1..=128).contains(&id.len()) && id.bytes().all(inner) && !id.starts_with('.')
+    };
+    var_os(name)?.into_string().ok().filter(fits)
+}
+
+/// Whether a variable is there, be it empty.
+pub fn is_set(name: &str) -> bool {
+    var_os(name).is_some()
+}
+
+/// Whether a program of that name is found by the `PATH`.
+pub fn is_on_path(program: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let is_program = |path: PathBuf| {
+        path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| is_program(folder.join(program))))
+}
+
 /// dogwatch's folder in an XDG base folder. The XDG base directory specification: a relative value counts as not set.
 fn base_folder(value: Option<OsString>, home_folder: Option<PathBuf>, default: &str) -> Option<PathBuf> {
     absolute(value).or_else(|| Some(home_folder?.join(default))).map(|base| base.join("dogwatch"))

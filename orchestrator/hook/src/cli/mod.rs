@@ -9,10 +9,16 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::config::Loaded;
 use crate::harness::ancestry::{self, Ancestry};
+use crate::home::root::find_root;
+use crate::home::trust::{TrustState, Trusted};
 use crate::{config, env};
 
+mod helm;
+mod hook;
 mod init;
+mod op;
 mod open;
 mod run;
 mod style;
@@ -44,7 +50,16 @@ enum Command {
     Open(open::Arguments),
     Init(init::Arguments),
     Trust(trust::Arguments),
+    Helm(helm::Arguments),
     Run(run::Arguments),
+    /// Answer a harness at one of its lifecycle moments (see `dogwatch hook --help`)
+    // Its words are read before the parser is built; this line is for the list of commands.
+    #[command(disable_help_flag = true)]
+    Hook {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        words: Vec<OsString>,
+    },
+    Op(op::Arguments),
 }
 
 impl Command {
@@ -54,6 +69,9 @@ impl Command {
             Command::Trust(arguments) => trust::run(arguments, &Surroundings::look()?, &mut io::stdout())?,
             Command::Open(arguments) => return open::run(arguments),
             Command::Run(arguments) => return run::run(arguments),
+            Command::Helm(arguments) => return helm::run(arguments, &Surroundings::look()?),
+            Command::Op(arguments) => return op::run(arguments, &Surroundings::look()?),
+            Command::Hook { words } => return Ok(hook::run(words)),
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -66,6 +84,9 @@ pub fn main() -> ExitCode {
     if arguments.get(1).is_some_and(|first| first == "--version" || first == "-V") {
         let version = concat!("dogwatch ", env!("CARGO_PKG_VERSION"), "\n");
         return finish(write_out(&mut io::stdout(), version).map(|()| ExitCode::SUCCESS));
+    }
+    if arguments.get(1).is_some_and(|first| first == "hook") {
+        return hook::run(&arguments[2..]);
     }
     match Arguments::try_parse_from(&arguments) {
         Ok(arguments) => finish(arguments.command.run()),
@@ -150,6 +171,21 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
     match inner.unwrap_or(error).raw_os_error() {
         Some(number) => nix::errno::Errno::from_raw(number).desc().to_lowercase(),
         None => error.to_string(),
+    }
+}
+
+/// The config of the project that a command was started in, if a person has trusted it as it stands; else the
+/// defaults.
+pub(crate) fn trusted_config(surroundings: &Surroundings) -> config::Config {
+    let root = find_root(&surroundings.folder, surroundings.home_folder.as_deref());
+    let loaded = root.home().map(|home| config::load(&home));
+    match (loaded, &surroundings.state_folder) {
+        (Some(Loaded { config, sha256: Some(sha256), .. }), Some(folder))
+            if Trusted::new(folder).state_of(&root.path, &sha256) == TrustState::Trusted =>
+        {
+            config
+        }
+        _ => config::Config::default(),
     }
 }
 

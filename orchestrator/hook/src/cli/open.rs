@@ -23,11 +23,11 @@ use crate::env;
 use crate::home::root::find_root;
 use crate::home::state::Folder;
 use crate::home::trust::{TrustState, Trusted};
+use crate::home::welcome;
+use crate::moments::{AgentOpen, Prepared};
 
 /// How long the last of the text may wait for a reader.
 const LAST_WRITE: Duration = Duration::from_secs(2);
-/// The file in dogwatch's own folder that remembers that the welcome was given.
-const WELCOMED: &str = "welcomed";
 /// The session id of an open that belongs to no session.
 const SESSION: &str = "open";
 
@@ -72,6 +72,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 struct Session {
     opening: Opening,
+    /// The agent's session that this runs for, if it does.
+    agent: Option<AgentOpen>,
     style: Style,
     is_watched: bool,
 }
@@ -101,7 +103,7 @@ impl Session {
             When::Always => true,
             When::Never => false,
         };
-        let welcomed = env::state_folder().as_deref().is_none_or(was_welcomed);
+        let welcomed = welcome::was_given(env::state_folder().as_deref());
         let opening = Opening {
             ground: Arc::new(Ground {
                 root: root.path,
@@ -119,6 +121,7 @@ impl Session {
         };
         Ok(Self {
             opening,
+            agent: AgentOpen::find(),
             style: Style::new(is_coloured && !arguments.json),
             is_watched: in_terminal && stderr().is_terminal() && !arguments.json,
         })
@@ -127,16 +130,20 @@ impl Session {
     /// Prints the digest; the signal that cut it short, if one did.
     async fn open(self, as_json: bool) -> Result<Option<i32>, Failure> {
         let engine = Engine::new().adopt_orphans()?;
-        let bounds = self.opening.deadline.duration() + Grace::DEFAULT.get();
+        let prepared = match &self.agent {
+            Some(agent) => agent.prepare(&engine).await,
+            None => None,
+        };
+        let opening = prepared.as_ref().map_or(&self.opening, Prepared::opening);
+        let bounds = opening.deadline.duration() + Grace::DEFAULT.get();
         let latest = Instant::now() + bounds + LAST_WRITE;
         let (sender, receiver) = mpsc::unbounded_channel();
         let printer = Printer { sender, silent: as_json, bar: bar(self.is_watched) };
         let write = write_all(receiver, printer.bar.clone());
         let interrupt = interrupt()?;
         let work = async {
-            printer.print(&self.style.head(&self.opening.head()));
-            let told = self
-                .opening
+            printer.print(&self.style.head(&opening.head()));
+            let told = opening
                 .run(engine, interrupt, |step| match step {
                     Step::Running(names) => printer.bar.set_message(names.join(", ")),
                     Step::Text(text) => printer.print(&self.style.body(text)),
@@ -152,11 +159,11 @@ impl Session {
         };
         let (told, written) = tokio::join!(work, tokio::time::timeout_at(latest.into(), write));
         let told = told?;
-        if told.welcomed_now
-            && let Some(folder) = env::state_folder()
-        {
-            // If it cannot be remembered the welcome comes once more, which harms nobody.
-            let _ = Folder::private(&folder).and_then(|folder| folder.write_atomic(WELCOMED, b""));
+        let is_delivered = matches!(written, Ok(Ok(())));
+        match (&self.agent, &prepared) {
+            (Some(agent), Some(prepared)) => agent.conclude(prepared, &told, is_delivered),
+            _ if told.welcomed_now => welcome::remember(env::state_folder().as_deref()),
+            _ => {}
         }
         self.keep(&told);
         match written {
@@ -216,10 +223,6 @@ fn trust_of(loaded: &Loaded, root: &std::path::Path) -> Option<TrustState> {
 /// The config, if a person has trusted it as it stands.
 fn trusted_config(loaded: Option<&Loaded>, trust: Option<TrustState>) -> Option<&config::Config> {
     loaded.filter(|_| trust == Some(TrustState::Trusted)).map(|loaded| &loaded.config)
-}
-
-fn was_welcomed(state_folder: &std::path::Path) -> bool {
-    state_folder.join(WELCOMED).exists()
 }
 
 /// Resolves to the first signal that asks for an end.

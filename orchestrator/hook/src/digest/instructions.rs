@@ -28,9 +28,13 @@ pub fn text(root: &Path, drifted: &[PathBuf]) -> Option<String> {
                 text.extend([&name, " is gone since this session read it; what it said counts no more.\n\n"]);
             }
             Err(error) => {
-                text.push_str(&format!(
-                    "{name} has changed since this session read it and cannot be read now: {error}.\n\n"
-                ));
+                let why = error.to_string();
+                text.extend([
+                    &name,
+                    " has changed since this session read it and cannot be read now: ",
+                    &why,
+                    ".\n\n",
+                ]);
             }
         }
     }

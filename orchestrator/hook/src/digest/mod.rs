@@ -8,6 +8,7 @@ pub mod capabilities;
 pub mod document;
 pub mod follow_ups;
 pub mod ground;
+pub mod instructions;
 pub mod next_step;
 pub mod orientation;
 pub mod plan;

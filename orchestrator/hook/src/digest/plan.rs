@@ -54,8 +54,6 @@ pub struct Facts {
     pub kind: Kind,
     /// Why nothing may be changed in this session; one line.
     pub read_only: Option<String>,
-    /// What the stage `helm` says.
-    pub helm: Option<String>,
     /// What the stage `instructions` says: whole files that have drifted.
     pub instructions: Option<String>,
     /// What the stage `work` says: the other sessions.
@@ -143,7 +141,6 @@ fn built_in(
         Some(Work::Function(Box::new(move || Some(text))))
     };
     let work = match stage {
-        BuiltIn::Helm => known(&facts.helm),
         BuiltIn::Instructions => known(&facts.instructions),
         BuiltIn::Work => known(&facts.work),
         BuiltIn::Orientation => function(orientation::text),
@@ -159,8 +156,9 @@ fn built_in(
             })))
         }
         BuiltIn::NextStep => function(next_step::text),
-        // Nothing waits and nothing is deferred yet.
-        BuiltIn::Wakes | BuiltIn::Network => None,
+        // Who is in charge is said where it matters: above everything, and only to those who are not. Nothing waits and
+        // nothing is deferred yet.
+        BuiltIn::Helm | BuiltIn::Wakes | BuiltIn::Network => None,
     };
     Some(Stage { name: stage.id().to_owned(), bound: deadline(BUILT_IN), work: work? })
 }
@@ -174,13 +172,7 @@ pub fn deadline(seconds: Seconds) -> Deadline {
 fn git_status(ground: &Arc<Ground>) -> Option<Work> {
     let argv = repository::command(ground)?;
     let (program, args) = argv.split_first()?;
-    let mut command = without_secrets(Command::new(program).args(args)).current_dir(&ground.root);
-    for name in repository::NOT_INHERITED {
-        command = command.env_remove(name);
-    }
-    for (name, value) in repository::ENVIRONMENT {
-        command = command.env(name, value);
-    }
+    let command = quiet_git(Command::new(program).args(args)).current_dir(&ground.root);
     let ground = Arc::clone(ground);
     let render = Box::new(move |ran: Ran<'_>| match ran {
         Ran::Ended(captured) if captured.outcome.success() => repository::render(&ground, &captured.stdout),
@@ -194,6 +186,18 @@ fn git_status(ground: &Arc<Ground>) -> Option<Work> {
         Ran::NotStarted(error) => repository::fallback(&ground, &error.to_string()),
     });
     Some(Work::Command { command, render })
+}
+
+/// A git command of ours: it asks nobody, fetches nothing, and looks at this checkout and no other.
+fn quiet_git(command: Command) -> Command {
+    let command = repository::NOT_INHERITED.iter().fold(without_secrets(command), Command::env_remove);
+    repository::ENVIRONMENT.iter().fold(command, |command, (name, value)| command.env(name, value))
+}
+
+/// `git` in a checkout, as dogwatch calls it.
+pub fn git(top: &Path) -> Command {
+    let quiet = ["-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false"];
+    quiet_git(Command::new("git").args(quiet).arg("-C").arg(top))
 }
 
 fn first_line(captured: &Captured) -> String {

@@ -90,6 +90,52 @@ pub fn of_this_process(depth: usize) -> Ancestry {
     find(&System, std::process::id(), depth)
 }
 
+/// Programs that stand between a harness and its hook without being either.
+const GO_BETWEENS: &[&str] = &[
+    "ash", "bash", "busybox", "dash", "env", "fish", "ksh", "mksh", "nice", "nohup", "setsid", "sh",
+    "timeout", "zsh",
+];
+
+/// The nearest ancestor that is no shell and no launcher such as `env` or `timeout`: whoever started a hook whose harness
+/// is not recognised, because it is wrapped or renamed.
+pub fn starter(processes: &impl Processes, of: u32, depth: usize) -> Option<u32> {
+    let mut id = processes.process(of)?.parent;
+    for _ in 0..depth {
+        let process = processes.process(id).filter(|_| id != 0)?;
+        let started_as = process.arguments.first().map(|argument| Path::new(argument.as_os_str()));
+        let names = [process.executable.as_deref().map(without_deleted), started_as.map(Path::to_owned)];
+        let is_go_between =
+            names.iter().flatten().filter_map(|path| path.file_name()?.to_str()).any(|name| {
+                // A login shell's argv[0] begins with a dash.
+                GO_BETWEENS.contains(&name.trim_start_matches('-'))
+            });
+        if !is_go_between {
+            return Some(id);
+        }
+        id = process.parent;
+    }
+    None
+}
+
+/// The ids of this process's ancestors, the innermost first.
+pub fn ancestors_of_this_process(depth: usize) -> Vec<u32> {
+    let mut id = std::process::id();
+    let mut ancestors = Vec::new();
+    while let Some(parent) = System.process(id).map(|process| process.parent).filter(|parent| *parent != 0) {
+        ancestors.push(parent);
+        if ancestors.len() >= depth {
+            break;
+        }
+        id = parent;
+    }
+    ancestors
+}
+
+/// As [`starter`], for this process.
+pub fn starter_of_this_process(depth: usize) -> Option<u32> {
+    starter(&System, std::process::id(), depth)
+}
+
 /// The harness that a process is.
 pub fn recognise(process: &Process) -> Option<&'static Harness> {
     let executable = process.executable.as_deref().map(without_deleted);

@@ -19,3 +19,4 @@ pub mod state;
 mod stored;
 pub mod trace;
 pub mod trust;
+pub mod welcome;

@@ -49,26 +49,23 @@ impl AgentOpen {
         let Payload::Whole(mut event) = harness::read(harness, event, b"{}") else { return None };
         let place = Place::find(&call, &event, EventKind::SessionOpen);
         let Standing::In(home) = &place.standing else { return None };
-        let me = match ancestor {
-            Some(ancestor) => {
-                event.session_id = env::session_of(harness.id);
-                Me {
-                    process: Identity::of(ancestor.id.cast_signed()).ok(),
-                    harness: harness.id.to_owned(),
-                    session: event.session_id.clone(),
-                    shared_process: harness.shared_process,
-                }
+        let me = if let Some(ancestor) = ancestor {
+            event.session_id = env::session_of(harness.id);
+            Me {
+                process: Identity::of(ancestor.id.cast_signed()).ok(),
+                harness: harness.id.to_owned(),
+                session: event.session_id.clone(),
+                shared_process: harness.shared_process,
             }
-            None => {
-                let row = known_session(home.usable_state()?)?;
-                (call.harness, call.name) = Harness::by_name(&row.harness)?;
-                event.session_id = Some(row.session.clone());
-                Me {
-                    process: row.process,
-                    harness: row.harness,
-                    session: Some(row.session),
-                    shared_process: row.shared_process,
-                }
+        } else {
+            let row = known_session(home.usable_state()?)?;
+            (call.harness, call.name) = Harness::by_name(&row.harness)?;
+            event.session_id = Some(row.session.clone());
+            Me {
+                process: row.process,
+                harness: row.harness,
+                session: Some(row.session),
+                shared_process: row.shared_process,
             }
         };
         Some(Self { call, event, place, me })

@@ -52,48 +52,45 @@ fn handle_event(call: &Call, event: &Event, started: Instant, out: &mut dyn Out)
         return answer(call, Some(event), out);
     }
     let place = Place::find(call, event, kind);
+    let mut firing = place.firing(call, event, kind);
     let mut usable_now = false;
-    let mut line = place.firing(call, event, kind);
     let code = match &place.standing {
         Standing::Out(why) => {
-            line.decision = "stand-down".to_owned();
-            line.rule = Some((*why).to_owned());
+            firing.decision = "stand-down".to_owned();
+            firing.rule = Some((*why).to_owned());
             let code = answer(call, Some(event), out);
             if call.prerequisite { NOT_ELIGIBLE } else { code }
         }
-        Standing::In(home) => {
-            if !is_first(event, kind, &place, home) {
-                line.decision = "second".to_owned();
+        Standing::In(home) if !is_first(event, kind, &place, home) => {
+            firing.decision = "second".to_owned();
+            answer(call, Some(event), out)
+        }
+        // A sub-agent's events take nothing and are given nothing.
+        Standing::In(_) if event.agent_id.is_some() => answer(call, Some(event), out),
+        Standing::In(home) => match kind {
+            EventKind::SessionOpen => {
+                session_open::handle(call, event, &place, home, &mut firing, &mut usable_now, out)
+            }
+            EventKind::End => {
+                session::end(call, event, &place, home, &mut firing);
                 answer(call, Some(event), out)
-            } else {
-                match kind {
-                    EventKind::SessionOpen if event.agent_id.is_none() => {
-                        session_open::handle(call, event, &place, home, &mut line, &mut usable_now, out)
+            }
+            EventKind::BeforeTool | EventKind::AfterTool | EventKind::Prompt => {
+                session::touch(call, event, &place, home);
+                match grok_nudge::owed(call, event, home, kind) {
+                    Some(nudge) => {
+                        firing.decision = "nudge".to_owned();
+                        say(call, event, kind, &Reply::Context(nudge), out)
                     }
-                    EventKind::End if event.agent_id.is_none() => {
-                        session::end(call, event, &place, home, &mut line);
-                        answer(call, Some(event), out)
-                    }
-                    EventKind::BeforeTool | EventKind::AfterTool | EventKind::Prompt
-                        if event.agent_id.is_none() =>
-                    {
-                        session::touch(call, event, &place, home);
-                        match grok_nudge::owed(call, event, home, kind) {
-                            Some(nudge) => {
-                                line.decision = "nudge".to_owned();
-                                say(call, event, kind, &Reply::Context(nudge), out)
-                            }
-                            None => answer(call, Some(event), out),
-                        }
-                    }
-                    _ => answer(call, Some(event), out),
+                    None => answer(call, Some(event), out),
                 }
             }
-        }
+            EventKind::Reply | EventKind::BeforeCompact | EventKind::Stop => answer(call, Some(event), out),
+        },
     };
-    line.milliseconds = crate::digest::run::milliseconds(started.elapsed());
-    line.bytes = out.written();
-    place.trace(&line, usable_now);
+    firing.milliseconds = crate::digest::run::milliseconds(started.elapsed());
+    firing.bytes = out.written();
+    place.trace(&firing, usable_now);
     code
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Place {
 
 /// Whether dogwatch speaks here.
 pub(super) enum Standing {
-    In(Home),
+    In(Box<Home>),
     /// It does not: why, for the trace.
     Out(&'static str),
 }
@@ -165,5 +165,5 @@ fn standing(root: &Root, own_folder: Option<&Path>) -> Standing {
         (Ok(state), Some(_), Some(own_folder)) => Homes::new(own_folder).tracking(&root.path, state),
         _ => Tracking::Unknown,
     };
-    Standing::In(Home { folder, state, tracking, loaded, trust, config })
+    Standing::In(Box::new(Home { folder, state, tracking, loaded, trust, config }))
 }

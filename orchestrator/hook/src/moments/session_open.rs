@@ -135,7 +135,7 @@ pub(super) struct Prepared<'a> {
 
 /// Whether this session is in charge, and if not, why.
 enum Charge {
-    Ours { holder: Holder, helm: Option<String> },
+    Ours(Holder),
     ReadOnly(String),
 }
 
@@ -220,7 +220,7 @@ impl<'a> Open<'a> {
         let state = state.ok();
         let opening = self.opening(&charge, state);
         let holder = match charge {
-            Charge::Ours { holder, .. } => Some(holder),
+            Charge::Ours(holder) => Some(holder),
             Charge::ReadOnly(_) => None,
         };
         let mut note = None;
@@ -271,8 +271,7 @@ impl<'a> Open<'a> {
         };
         let now = self.place.now.timestamp();
         match helm::acquire(state, &self.me, now) {
-            Claim::Mine(holder) => Charge::Ours { holder, helm: None },
-            Claim::Taken { holder, .. } => Charge::Ours { holder, helm: None },
+            Claim::Mine(holder) | Claim::Taken { holder, .. } => Charge::Ours(holder),
             Claim::Held(holder) => {
                 Charge::ReadOnly(format!("{} is in charge of this home", describe(&holder)))
             }
@@ -287,9 +286,9 @@ impl<'a> Open<'a> {
     }
 
     fn opening(&self, charge: &Charge, state: Option<&Folder>) -> Opening {
-        let (read_only, helm) = match charge {
-            Charge::Ours { helm, .. } => (None, helm.clone()),
-            Charge::ReadOnly(why) => (Some(why.clone()), None),
+        let read_only = match charge {
+            Charge::Ours(_) => None,
+            Charge::ReadOnly(why) => Some(why.clone()),
         };
         let config = &self.home.config;
         let asked = env::session_start_timeout();
@@ -326,7 +325,6 @@ impl<'a> Open<'a> {
             facts: Facts {
                 kind: self.kind,
                 read_only,
-                helm,
                 instructions,
                 work: state.and_then(|state| others(state, &self.me)),
                 shows_capabilities: self.call.harness.shows_capabilities,

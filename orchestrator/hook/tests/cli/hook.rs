@@ -359,9 +359,10 @@ fn a_text_past_the_visible_budget_is_composed_for_it_and_kept_whole() {
         ("claude", (|text: &str| text.encode_utf16().count()) as fn(&str) -> usize),
         ("codex", |text: &str| text.len()),
     ] {
+        let kept = desk.project.join(format!(".dogwatch/state/digest/of-{harness}.txt"));
         let mut host = Host::new(&desk, harness);
-        let fired =
-            host.fire(&format!("hook {harness} session-open"), &payload(&desk, "one", Some("startup")));
+        let opened = payload(&desk, &format!("of-{harness}"), Some("startup"));
+        let fired = host.fire(&format!("hook {harness} session-open"), &opened);
         let text = context(&fired);
         let size = measure(&text);
         assert!(size <= 10_000 && size > 9_000, "{harness}: {size}");

@@ -151,3 +151,74 @@ pub(crate) fn ignores(signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     u64::from_str_radix(mask.trim(), 16).unwrap() & (1 << (signal - 1)) != 0
 }
+
+/// A process that bears a harness's name and lives on, and below which hooks are fired.
+pub(crate) struct Host {
+    process: std::process::Child,
+    orders: std::process::ChildStdin,
+    answers: std::io::BufReader<std::process::ChildStdout>,
+    folder: TempDir,
+}
+
+/// What a hook answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fired {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: i32,
+}
+
+impl Host {
+    pub(crate) fn new(desk: &Desk, name: &str) -> Host {
+        use std::io::BufReader;
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("/bin/sh");
+        // A line is a command; its end is told with its exit code.
+        let script = "while IFS= read -r line; do eval \"$line\"; echo \"done $?\"; done";
+        desk.prepare(command.arg0(name).args(["-c", script]));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let orders = process.stdin.take().unwrap();
+        let answers = BufReader::new(process.stdout.take().unwrap());
+        Host { process, orders, answers, folder }
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        self.process.id().cast_signed()
+    }
+
+    /// Begins a hook with a payload; `end` waits for it. `before` stands in front of the command (`VAR=x`).
+    pub(crate) fn begin(&mut self, before: &str, words: &str, payload: &[u8]) {
+        use std::io::Write;
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        fs::write(path("payload"), payload).unwrap();
+        let line = format!(
+            "{before} {PROGRAM} {words} < {} > {} 2> {}\n",
+            path("payload"),
+            path("stdout"),
+            path("stderr")
+        );
+        self.orders.write_all(line.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn end(&mut self) -> Fired {
+        use std::io::BufRead;
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        let code = line.trim().strip_prefix("done ").unwrap_or_else(|| panic!("{line:?}")).parse().unwrap();
+        let read = |name: &str| fs::read_to_string(self.folder.path().join(name)).unwrap();
+        Fired { stdout: read("stdout"), stderr: read("stderr"), code }
+    }
+
+    pub(crate) fn fire(&mut self, words: &str, payload: &[u8]) -> Fired {
+        self.begin("", words, payload);
+        self.end()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
