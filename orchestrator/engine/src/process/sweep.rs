@@ -4,6 +4,7 @@
 //! is enough to kill its *direct* children again and again; deeper levels arrive by re-parenting. No pid can be
 //! recycled under the kill, because only the supervisor reaps them, and `ECHILD` is the proof that nothing is left.
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,11 @@ pub(crate) const KILL_BOUND: Duration = Duration::from_secs(5);
 const REAP_ROUND: usize = 256;
 /// How many children are taken from one reading of the list.
 const LIST_ROUND: usize = 4096;
+/// How many children are killed at one reading of the list: more than there usually are process ids, because those
+/// that ended and wait to be reaped stand in it before the living.
+const KILL_ROUND: usize = 65_536;
+/// After how many rounds of a kill that reaped without coming to an end the kernel does the reaping.
+const OUTRUN_ROUNDS: u32 = 8;
 /// How long asking descendants outside the leader's group to stop may take.
 const TERM_BOUND: Duration = Duration::from_millis(100);
 /// How many survivors a report names.
@@ -46,6 +52,8 @@ pub(crate) struct Tree {
     /// The leader's end, from the moment it is known. The zombie stays until the group has been signalled.
     end: Option<Status>,
     reaped: bool,
+    /// Who was killed since the kernel does the reaping, which tells nobody how they ended.
+    unseen: Option<HashSet<i32>>,
     /// Whether somebody else held a pipe when the leader ended.
     pub(crate) pipe_held: bool,
     /// Processes that died of our KILL after the leader's end, or with it.
@@ -55,7 +63,7 @@ pub(crate) struct Tree {
 impl Tree {
     pub(crate) fn new(leader: i32, reach: Reach, read_ends: Vec<OwnedFd>) -> Self {
         let read_ends = read_ends.into_iter().map(Some).collect();
-        Self { leader, reach, read_ends, end: None, reaped: false, pipe_held: false, killed: 0 }
+        Self { leader, reach, read_ends, end: None, reaped: false, unseen: None, pipe_held: false, killed: 0 }
     }
 
     pub(crate) fn containment(&self) -> Containment {
@@ -219,17 +227,35 @@ impl Tree {
     fn kill_subtree(&mut self, until: Instant) -> Vec<Survivor> {
         self.signal_group(SIGKILL);
         let mut stuck_rounds = 0;
+        let mut rounds = 0_u32;
         loop {
-            let Some(more) = self.reap_round() else { return Vec::new() };
-            if more && Instant::now() < until {
-                continue;
+            let Some(more) = self.reap_round() else {
+                self.killed += self.unseen.take().map_or(0, |unseen| unseen.len() as u64);
+                return Vec::new();
+            };
+            // Processes that fork and exit at once outrun a single reaper, which gets a fraction of the time that
+            // all of them get. From here on the kernel reaps what ends; what had ended before is still ours to reap.
+            rounds += 1;
+            if more && rounds > OUTRUN_ROUNDS && self.reaped && self.unseen.is_none() {
+                sys::ignore_child_signal();
+                self.unseen = Some(HashSet::new());
             }
             let mut refused = Vec::new();
             let mut signalled = 0;
-            procfs::children(own_pid(), LIST_ROUND, |pid| match sys::kill(pid, SIGKILL) {
+            // Even while there is more to reap: the living are at the end of the list, and killing ends the supply.
+            procfs::children(own_pid(), KILL_ROUND, |pid| match sys::kill(pid, SIGKILL) {
                 Err(Errno::EPERM) => refused.push(pid),
-                _ => signalled += 1,
+                Err(_) => {}
+                Ok(()) => {
+                    signalled += 1;
+                    if let Some(unseen) = &mut self.unseen {
+                        unseen.insert(pid);
+                    }
+                }
             });
+            if more && Instant::now() < until {
+                continue;
+            }
             // What we may not signal never hands its children up to us: they are ended where they are.
             for pid in &refused {
                 walk(*pid, Instant::now() + TERM_BOUND, &mut |_, pidfd| {
@@ -264,17 +290,26 @@ impl Tree {
             // The last moment at which the group's id is surely ours.
             self.signal_group(SIGKILL);
             self.reaped = true;
-        } else if end.status == Status::Signal(SIGKILL) {
-            self.killed += 1;
+        } else {
+            self.killed += u64::from(end.status == Status::Signal(SIGKILL));
+            if let Some(unseen) = &mut self.unseen {
+                unseen.remove(&end.pid);
+            }
         }
         let _ = sys::wait(Which::Pid(end.pid), true);
     }
 
     fn survivors() -> Vec<Survivor> {
         let mut pids = Vec::new();
-        procfs::children(own_pid(), NAMED, |pid| pids.push(pid));
+        // Those that ended and wait to be reaped stand before the living.
+        procfs::children(own_pid(), KILL_ROUND, |pid| {
+            if pids.len() < NAMED && procfs::stat(pid).is_some_and(|stat| !stat.is_dead()) {
+                pids.push(pid);
+            }
+        });
+        let until = Instant::now() + TERM_BOUND;
         for pid in pids.clone() {
-            walk(pid, Instant::now() + TERM_BOUND, &mut |stat, _| pids.push(stat.pid));
+            walk(pid, until, &mut |stat, _| pids.push(stat.pid));
         }
         pids.truncate(NAMED);
         name_survivors(&pids)

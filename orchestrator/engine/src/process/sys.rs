@@ -164,6 +164,26 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
     result == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
+/// Gives SIGCHLD its default action, so that children stay until they are waited for.
+pub(crate) fn reset_child_signal() {
+    set_child_signal(libc::SIG_DFL);
+}
+
+/// Leaves the reaping of children to the kernel. Only for a process whose every child may be forgotten.
+pub(crate) fn ignore_child_signal() {
+    set_child_signal(libc::SIG_IGN);
+}
+
+fn set_child_signal(handler: libc::sighandler_t) {
+    // SAFETY: an all-zero sigaction is valid: no flags, no mask; the handler is one of the two constants above, and
+    // the old action is not asked for.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler;
+        libc::sigaction(libc::SIGCHLD, &raw const action, std::ptr::null_mut());
+    }
+}
+
 /// A fork of a process that has one thread.
 pub(crate) enum Forked {
     Parent(i32),
