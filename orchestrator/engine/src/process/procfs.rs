@@ -2,6 +2,17 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::sync::OnceLock;
+
+/// Whether `/proc` is that of our own PID namespace. Where it is not (a sandbox with a PID namespace that binds the
+/// outer one, or none at all) its numbers are other processes here, and everything below finds nothing.
+pub(crate) fn is_ours() -> bool {
+    // The answer holds for forks of this process, too.
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        fs::read_link("/proc/self").is_ok_and(|own| own.as_os_str() == &*std::process::id().to_string())
+    })
+}
 
 /// The fields of `/proc/<pid>/stat` that we need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,18 +22,23 @@ pub(crate) struct Stat {
     pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) session: i32,
+    pub(crate) threads: u32,
     pub(crate) start_time: u64,
 }
 
 impl Stat {
-    /// Whether the process has ended and merely waits to be reaped.
+    /// Whether the process has ended and merely waits to be reaped. The state is the main thread's; that one may have
+    /// ended while others go on.
     pub(crate) fn is_dead(self) -> bool {
-        matches!(self.state, b'Z' | b'X' | b'x')
+        matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
     }
 }
 
 /// Reads `/proc/<pid>/stat`. `None` if there is no such process.
 pub(crate) fn stat(pid: i32) -> Option<Stat> {
+    if !is_ours() {
+        return None;
+    }
     let mut text = [0_u8; 512];
     let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut text).ok()?;
     parse_stat(pid, &text[..length])
@@ -37,9 +53,10 @@ fn parse_stat(pid: i32, text: &[u8]) -> Option<Stat> {
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
     let session = fields.next()?.parse().ok()?;
-    // Field 22 of the file; the session was field 6.
-    let start_time = fields.nth(15)?.parse().ok()?;
-    Some(Stat { pid, state, parent, group, session, start_time })
+    // Fields 20 and 22 of the file; the session was field 6.
+    let threads = fields.nth(13)?.parse().ok()?;
+    let start_time = fields.nth(1)?.parse().ok()?;
+    Some(Stat { pid, state, parent, group, session, threads, start_time })
 }
 
 /// The name of a process without anything that could upset a terminal or a report; empty if it is gone.
@@ -61,6 +78,9 @@ pub(crate) fn all() -> impl Iterator<Item = Stat> {
 /// Hands the children of `pid` (of all its threads) to `each`, in chunks as they are read, at most `limit` of them.
 /// The file of a process that forks without end never ends, hence the limit: act on what came and ask again.
 pub(crate) fn children(pid: i32, limit: usize, mut each: impl FnMut(i32)) {
+    if !is_ours() {
+        return;
+    }
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return };
     let mut count = 0;
     let mut supported = false;
@@ -119,7 +139,17 @@ mod tests {
         let text = b"7 (a) b) S 1 2 3 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
         let stat = parse_stat(7, text).unwrap();
         assert_eq!((stat.state, stat.parent, stat.group, stat.session), (b'S', 1, 2, 3));
-        assert_eq!(stat.start_time, 4711);
+        assert_eq!((stat.threads, stat.start_time), (1, 4711));
+    }
+
+    #[test]
+    fn a_process_whose_main_thread_alone_has_ended_is_not_dead() {
+        let stat = |threads: u32| {
+            let text = format!("7 (a) Z 1 2 3 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 0 0");
+            parse_stat(7, text.as_bytes()).unwrap()
+        };
+        assert!(stat(1).is_dead());
+        assert!(!stat(2).is_dead());
     }
 
     #[test]

@@ -17,6 +17,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::keeper::{Mode, keep};
+use super::procfs;
 use super::sweep::{Reach, drain, kill_children_but, own_pid};
 use super::sys::{self, Forked, Status, Which};
 use super::wire::{self, Order, Request};
@@ -62,6 +63,8 @@ pub(crate) fn initialised() -> bool {
 /// Makes this process a supervisor; the result is its control socket.
 fn become_supervisor() -> Result<OwnedFd, Errno> {
     SigSet::all().thread_set_mask()?;
+    // Whoever started the front may have it ignored, and that would make the kernel reap the leader, status and all.
+    sys::reset_child_signal();
     let _ = nix::unistd::setsid();
     sys::close_from(3);
     let _ = nix::sys::prctl::set_name(c"dogwatch-superv");
@@ -101,8 +104,9 @@ fn receive_request(control: &OwnedFd) -> Result<Request, Errno> {
 
 fn reach_of(request: &Request) -> Reach {
     match request.spec.containment {
-        super::Containment::Subtree => subreaper(),
-        super::Containment::Group => Reach::Group,
+        // Without a /proc that tells of our own processes nobody can say who our children are.
+        super::Containment::Subtree if procfs::is_ours() => subreaper(),
+        super::Containment::Subtree | super::Containment::Group => Reach::Group,
     }
 }
 

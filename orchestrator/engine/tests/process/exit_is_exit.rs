@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use dogwatch_engine::process::{Captured, Containment, End, Leftover};
 
-use crate::support::{Marker, SLACK, ample, block_on, capture, misbehave};
+use crate::support::{MISBEHAVE, Marker, SLACK, ample, block_on, capture, misbehave};
 
 /// A leader that writes 100,000 bytes and exits with 7 while a child of its holds the pipes.
 fn leave_holder(how: &str, leftover: Leftover, containment: Containment) -> (Captured, Marker) {
@@ -90,4 +90,15 @@ fn the_exit_code_and_the_signal_are_the_leaders() {
         let died = block_on(capture(misbehave(["die-of", &signal.to_string()]), ample())).outcome;
         assert_eq!((died.end, died.exit_code, died.signal), (End::Signaled, None, Some(signal)));
     }
+}
+
+#[test]
+fn the_exit_code_is_known_to_a_front_that_was_started_with_sigchld_ignored() {
+    let output = std::process::Command::new("env")
+        .args(["--ignore-signal=CHLD", MISBEHAVE, "front", "--", MISBEHAVE, "exit", "3"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let report: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(report["exit_code"], 3, "{text}");
 }

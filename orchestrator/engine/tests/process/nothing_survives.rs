@@ -2,7 +2,9 @@
 
 use dogwatch_engine::process::{Containment, End, Leftover};
 
-use crate::support::{Front, Marker, ample, block_on, bounds, capture, engine, is_alive, kill, misbehave};
+use crate::support::{
+    Front, MISBEHAVE, Marker, ample, block_on, bounds, capture, engine, is_alive, kill, misbehave,
+};
 
 #[test]
 fn daemons_that_were_forked_twice_and_ignore_term() {
@@ -155,4 +157,26 @@ fn a_front_in_a_pipeline_is_not_told_of_leftovers_that_are_already_dead() {
         .unwrap();
     let report = front.report();
     assert_eq!((report["end"].as_str(), report["killed_after_exit"].as_i64()), (Some("exited"), Some(0)));
+}
+
+#[test]
+fn behind_the_proc_of_another_namespace_the_outcome_says_group() {
+    let unshare = |command: &[&str]| {
+        std::process::Command::new("unshare")
+            .args(["--pid", "--fork", "--map-root-user"])
+            .args(command)
+            .output()
+    };
+    if !unshare(&["true"]).is_ok_and(|output| output.status.success()) {
+        // Namespaces are forbidden here.
+        return;
+    }
+    let marker = Marker::new();
+    let front = [MISBEHAVE, "front", "--deadline", "300", "--grace", "100", "--"];
+    let output = unshare(&[&front[..], &[MISBEHAVE, "leave-daemons", &marker.0, "1"]].concat()).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let report: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(report["containment"], "group", "{text}");
+    // The end of the namespace ends the rest.
+    marker.assert_gone_within(crate::support::SLACK);
 }
