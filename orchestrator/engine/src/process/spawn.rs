@@ -38,8 +38,8 @@ struct Prepared {
     /// The paths to try, in order.
     candidates: Vec<CString>,
     argv: Pointers,
-    /// For a script without `#!`, per candidate: `/bin/sh`, the script, the arguments.
-    shell: Vec<Pointers>,
+    /// For a script without `#!`: `/bin/sh`, a place for the script, and the arguments of `argv`.
+    shell: Vec<*const libc::c_char>,
     environment: Pointers,
     cwd: Option<CString>,
     /// Descriptors to mark close-on-exec one by one where the kernel cannot do it at once.
@@ -61,7 +61,7 @@ impl Pointers {
 
 /// Forks and starts the program.
 pub(crate) fn spawn(spec: &Spec, stdio: &Stdio) -> Result<Spawned, Errno> {
-    let prepared = Prepared::new(spec);
+    let mut prepared = Prepared::new(spec);
     let stdio = [
         sys::duplicate_above_2(std::os::fd::AsFd::as_fd(&stdio.stdin))?,
         sys::duplicate_above_2(std::os::fd::AsFd::as_fd(&stdio.stdout))?,
@@ -83,7 +83,7 @@ pub(crate) fn spawn(spec: &Spec, stdio: &Stdio) -> Result<Spawned, Errno> {
     let forked = Errno::result(unsafe { libc::fork() });
     if forked == Ok(0) {
         // SAFETY: we are the child of a fork, and everything it points to was made before.
-        unsafe { become_leader(&prepared, &stdio, failure.as_raw_fd(), parent) }
+        unsafe { become_leader(&mut prepared, &stdio, failure.as_raw_fd(), parent) }
     }
     let _ = before.thread_set_mask();
     Ok(Spawned { pid: forked?, exec: read })
@@ -113,15 +113,14 @@ impl Prepared {
     fn new(spec: &Spec) -> Self {
         let candidates = candidates(&spec.argv[0], path_of(spec));
         let argv: Vec<CString> = spec.argv.iter().map(|arg| c_string(arg)).collect();
-        let shell = candidates.iter().map(|path| {
-            let mut line = vec![c"/bin/sh".to_owned(), path.clone()];
-            line.extend(argv.iter().skip(1).cloned());
-            Pointers::new(line)
-        });
+        let argv = Pointers::new(argv);
+        // The strings are shared: arguments may be megabytes, and the candidates hundreds.
+        let mut shell = vec![c"/bin/sh".as_ptr(), std::ptr::null()];
+        shell.extend(argv.raw.iter().skip(1));
         Self {
-            shell: shell.collect(),
+            shell,
             candidates,
-            argv: Pointers::new(argv),
+            argv,
             environment: Pointers::new(spec.environment.iter().map(|entry| c_string(entry)).collect()),
             cwd: spec.cwd.as_ref().map(|folder| c_string(folder.as_os_str())),
             inherited: if can_mark_all() { Vec::new() } else { sys::open_descriptors() },
@@ -135,6 +134,8 @@ fn candidates(program: &OsStr, path: &[u8]) -> Vec<CString> {
         return vec![c_string(program)];
     }
     path.split(|byte| *byte == b':')
+        // One that no program can be in is passed over.
+        .filter(|folder| folder.len() + program.len() + 1 < usize::try_from(libc::PATH_MAX).unwrap_or(0))
         .map(|folder| {
             let mut full = folder.to_vec();
             if !full.is_empty() {
@@ -170,7 +171,7 @@ fn can_mark_all() -> bool {
 ///
 /// # Safety
 /// Only in the child of a fork.
-unsafe fn become_leader(prepared: &Prepared, stdio: &[OwnedFd; 3], failure: RawFd, parent: i32) -> ! {
+unsafe fn become_leader(prepared: &mut Prepared, stdio: &[OwnedFd; 3], failure: RawFd, parent: i32) -> ! {
     // SAFETY: plain system calls; every pointer is into `prepared`, which the fork copied.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -210,11 +211,17 @@ unsafe fn become_leader(prepared: &Prepared, stdio: &[OwnedFd; 3], failure: RawF
         libc::sigprocmask(libc::SIG_SETMASK, &raw const nothing, std::ptr::null_mut());
 
         let mut denied = false;
-        for (path, shell) in prepared.candidates.iter().zip(&prepared.shell) {
+        *libc::__errno_location() = libc::ENOENT;
+        for path in &prepared.candidates {
             libc::execve(path.as_ptr(), prepared.argv.raw.as_ptr(), prepared.environment.raw.as_ptr());
             match *libc::__errno_location() {
                 libc::ENOEXEC => {
-                    libc::execve(c"/bin/sh".as_ptr(), shell.raw.as_ptr(), prepared.environment.raw.as_ptr());
+                    prepared.shell[1] = path.as_ptr();
+                    libc::execve(
+                        c"/bin/sh".as_ptr(),
+                        prepared.shell.as_ptr(),
+                        prepared.environment.raw.as_ptr(),
+                    );
                     report(failure, b'E');
                 }
                 libc::EACCES => denied = true,
@@ -251,6 +258,12 @@ mod tests {
     fn a_program_with_a_slash_is_not_searched_for() {
         assert_eq!(candidates(OsStr::new("./a"), b"/x:/y"), [c"./a".to_owned()]);
         assert_eq!(candidates(OsStr::new(""), b"/x"), [c"".to_owned()]);
+    }
+
+    #[test]
+    fn a_folder_longer_than_any_path_is_passed_over() {
+        let path = [b"/x:/", [b'y'; 5000].as_slice(), b":/z"].concat();
+        assert_eq!(candidates(OsStr::new("a"), &path), [c"/x/a".to_owned(), c"/z/a".to_owned()]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The prefix up to the cap, the rest read, counted and dropped; whatever comes.
 
-use dogwatch_engine::process::Cap;
+use dogwatch_engine::process::{Cap, Command};
 
-use crate::support::{Front, ample, block_on, bounds, capture, misbehave};
+use crate::support::{Front, ample, block_on, bounds, capture, engine, misbehave};
 
 const GIB: u64 = 1024 * 1024 * 1024;
 
@@ -100,5 +100,24 @@ fn a_reader_that_closes_gives_the_writer_sigpipe() {
         run.close_output(dogwatch_engine::process::Channel::Stdout);
         let outcome = run.finish().await;
         assert_eq!(outcome.signal, Some(13), "{outcome:?}");
+    });
+}
+
+#[test]
+fn large_arguments_are_not_multiplied_by_a_long_search_path() {
+    let path = "/none:".repeat(500);
+    let command = Command::new("sh")
+        .args(["-c", "echo ready; exec sleep 100", "sh"])
+        .args(std::iter::repeat_n("x".repeat(100 * 1024), 10))
+        .env("PATH", path + "/usr/bin:/bin");
+    block_on(async {
+        let mut run = engine().start(&command, &ample()).await.unwrap();
+        assert_eq!(run.next().await.unwrap().bytes, b"ready\n");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", run.supervisor().unwrap())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let peak: u64 = peak.split_whitespace().next().unwrap().parse().unwrap();
+        assert!(peak < 64 * 1024, "the supervisor took {peak} KiB");
+        run.stopper().kill();
+        run.finish().await;
     });
 }
