@@ -18,8 +18,9 @@ use super::error::StartError;
 use super::front::{Parts, Run};
 use super::keeper::{Mode, keep};
 use super::lost::Scope;
+use super::procfs;
 use super::supervisor::{self, ENTRY, RUN, SESSION};
-use super::sweep::Reach;
+use super::sweep::{Reach, own_pid};
 use super::sys;
 use super::wire::{self, Order, Request, Spec, Stdio};
 
@@ -73,6 +74,8 @@ impl Engine {
     /// Where `prctl(PR_SET_CHILD_SUBREAPER)` is refused.
     pub fn adopt_orphans(self) -> io::Result<Self> {
         nix::sys::prctl::set_child_subreaper(true)?;
+        // What a shell started before it became this program is nobody's orphan.
+        procfs::children(own_pid(), usize::MAX, |pid| self.scope.remember(pid));
         Ok(Self { scope: self.scope.adopting(), ..self })
     }
 
@@ -127,13 +130,9 @@ impl Engine {
         // The control socket as stdin: the one descriptor that can be handed over without a hook between fork and
         // exec, which would cost a slower way of spawning.
         command.stdin(socket).stdout(StdStdio::null()).stderr(StdStdio::null());
-        let child = tokio::process::Command::from(command)
-            .spawn()
-            .map_err(|source| StartError::from_spawn(program.to_owned(), source))?;
-        if let Some(pid) = child.id() {
-            self.scope.remember(pid.cast_signed());
-        }
-        Ok(child)
+        self.scope
+            .remember_child(|| tokio::process::Command::from(command).spawn())
+            .map_err(|source| StartError::from_spawn(program.to_owned(), source))
     }
 }
 

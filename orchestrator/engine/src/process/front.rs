@@ -2,7 +2,7 @@
 //! of its own should the supervisor be gone or stopped.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -45,10 +45,10 @@ pub struct Captured {
 /// A control socket's front end, shared between a run and its stoppers.
 type Control = Arc<AsyncFd<OwnedFd>>;
 
-/// Asks a run to stop, from anywhere.
+/// Asks a run to stop, from anywhere. It does not keep the run: one that was dropped ends all the same.
 #[derive(Debug, Clone)]
 pub struct Stopper {
-    control: Control,
+    control: Weak<AsyncFd<OwnedFd>>,
 }
 
 impl Stopper {
@@ -56,12 +56,18 @@ impl Stopper {
     /// to a run that is over or is being stopped.
     pub fn stop(&self, signal: Option<i32>) {
         let signal = signal.and_then(|signal| u8::try_from(signal).ok());
-        let _ = wire::send_order(self.control.get_ref().as_fd(), Order::Stop(signal), &[]);
+        self.send(Order::Stop(signal));
     }
 
     /// KILL at once.
     pub fn kill(&self) {
-        let _ = wire::send_order(self.control.get_ref().as_fd(), Order::Kill, &[]);
+        self.send(Order::Kill);
+    }
+
+    fn send(&self, order: Order) {
+        if let Some(control) = self.control.upgrade() {
+            let _ = wire::send_order(control.get_ref().as_fd(), order, &[]);
+        }
     }
 }
 
@@ -159,7 +165,7 @@ impl Run {
 
     /// A handle that stops this run.
     pub fn stopper(&self) -> Stopper {
-        Stopper { control: Arc::clone(&self.control) }
+        Stopper { control: Arc::downgrade(&self.control) }
     }
 
     /// The next piece of output under the cap. `None`: the run is over, and everything that was written before the

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::libc::SIGKILL;
+use tokio::process::Child;
 
 use super::bounds::Containment;
 use super::outcome::Survivor;
@@ -36,6 +37,17 @@ pub(crate) struct Ended {
 impl Scope {
     pub(crate) fn adopting(self) -> Self {
         Self { adopts: true, ..self }
+    }
+
+    /// Starts a child and remembers it, in one: a run that loses its supervisor meanwhile would take it for an orphan.
+    pub(crate) fn remember_child(
+        &self,
+        start: impl FnOnce() -> std::io::Result<Child>,
+    ) -> std::io::Result<Child> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let child = start()?;
+        own.extend(child.id().map(u32::cast_signed));
+        Ok(child)
     }
 
     /// A supervisor or a detached process of this front.

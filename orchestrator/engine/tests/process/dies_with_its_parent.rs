@@ -121,3 +121,38 @@ fn fronts_that_are_killed_at_any_moment_leave_nothing() {
         marker.assert_gone_within(SOON);
     }
 }
+
+#[test]
+fn a_stopper_does_not_keep_a_run_that_was_dropped() {
+    let marker = Marker::new();
+    crate::support::block_on(async {
+        let command = crate::support::misbehave(["ignore-term", &marker.0]);
+        let mut run = crate::support::engine().start(&command, &crate::support::ample()).await.unwrap();
+        assert_eq!(run.next().await.unwrap().bytes, b"ready\n");
+        let stopper = run.stopper();
+        drop(run);
+        marker.assert_gone_within(SOON);
+        stopper.stop(None);
+    });
+}
+
+#[test]
+fn a_front_that_adopts_spares_what_was_started_before_it() {
+    let (earlier, marker) = (Marker::new(), Marker::new());
+    // The shell's child is the front's child from the moment at which the shell becomes the front.
+    let script = "\"$0\" sleep \"$1\" & exec \"$0\" front --adopt 1 -- \"$0\" ignore-term \"$2\"";
+    let mut front = std::process::Command::new("/bin/sh")
+        .args(["-c", script, crate::support::MISBEHAVE, &earlier.0, &marker.0])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(front.stdout.take().unwrap()));
+    let first = lines.next().unwrap().unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    kill(first.split_whitespace().nth(1).unwrap().parse().unwrap());
+    let report: serde_json::Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(report["end"], "supervisor_lost");
+    front.wait().unwrap();
+    marker.assert_gone();
+    assert_eq!(earlier.alive().len(), 1, "a stranger was killed");
+}
