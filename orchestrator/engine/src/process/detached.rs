@@ -19,8 +19,9 @@ use super::error::StartError;
 use super::front::receive;
 use super::identity::Identity;
 use super::supervisor::DETACHED;
+use super::sweep::KILL_BOUND;
 use super::sys;
-use super::wire::{self, Spec, Status, Stdio};
+use super::wire::{self, Order, Spec, Status, Stdio};
 
 /// A run that is to survive its starter.
 #[derive(Debug, Clone)]
@@ -103,10 +104,13 @@ impl Detached {
             Ok(Ok(Some(Status::Detached { supervisor, leader }))) => {
                 engine.scope.remember(supervisor.pid);
                 let run = DetachedRun { supervisor, leader };
-                self.record(&run).map_err(|error| {
-                    let _ = sys::kill(run.supervisor.pid, nix::libc::SIGKILL);
-                    system(error)
-                })?;
+                let recorded = self.record(&run);
+                // Until it hears the one or the other it ends with us: a survivor that nobody knows of is a leak.
+                let order = if recorded.is_ok() { Order::LetGo } else { Order::Kill };
+                let _ = wire::send_order(std::os::fd::AsFd::as_fd(control.get_ref()), order, &[]);
+                let heard = async { while let Ok(Some(_)) = receive(&control).await {} };
+                let _ = tokio::time::timeout(KILL_BOUND, heard).await;
+                recorded.map_err(system)?;
                 Ok(run)
             }
             Ok(Ok(Some(Status::StartFailed { step, errno }))) => {

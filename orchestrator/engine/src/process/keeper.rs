@@ -35,7 +35,7 @@ enum Cause {
 pub(crate) enum Mode {
     /// Tells the front, and ends everything when the front is gone.
     Attached,
-    /// Tells the front, lets go of it, and goes on alone.
+    /// Tells the front, and goes on alone once the front lets go of it.
     Detached,
 }
 
@@ -162,10 +162,11 @@ impl Keeper {
         match mode {
             Mode::Attached => self.say(&Status::Started { leader }),
             Mode::Detached => {
-                if let (Ok(supervisor), Ok(leader)) = (Identity::current(), Identity::of(leader)) {
-                    self.say(&Status::Detached { supervisor, leader });
+                match (Identity::current(), Identity::of(leader)) {
+                    (Ok(supervisor), Ok(leader)) => self.say(&Status::Detached { supervisor, leader }),
+                    // Nobody could ever find it again.
+                    _ => self.stop(Cause::Asked(None), self.grace),
                 }
-                self.control = None;
             }
         }
     }
@@ -192,6 +193,7 @@ impl Keeper {
                     self.kill_at = Some(Instant::now());
                 }
                 Ok(Some((Order::CloseOutput(channel), _))) => self.tree.close_output(channel),
+                Ok(Some((Order::LetGo, _))) => self.control = None,
                 Ok(Some((Order::NewRun | Order::Request, _))) => {}
                 Ok(None) | Err(_) => {
                     self.control = None;
@@ -245,7 +247,7 @@ impl Keeper {
     }
 
     fn finish(&mut self, kill: bool) {
-        if kill && self.cause.is_some() {
+        if kill {
             self.say(&Status::Killing);
         }
         let unkillable = if kill {

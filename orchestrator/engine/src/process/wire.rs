@@ -40,6 +40,8 @@ pub(crate) enum Order {
     Kill,
     /// The front reads no more of this channel: give up the duplicate of its read end, so that a writer gets SIGPIPE.
     CloseOutput(Channel),
+    /// To a detached run: it is on record, the front lets go of it. A front that is gone without this takes it along.
+    LetGo,
     /// The next run of a session; its own control socket comes with it.
     NewRun,
     /// A request for a run; its descriptors come with it.
@@ -52,6 +54,7 @@ impl Order {
             Self::Stop(signal) => [b'S', signal.unwrap_or(0)],
             Self::Kill => [b'K', 0],
             Self::CloseOutput(channel) => [b'C', channel as u8],
+            Self::LetGo => [b'L', 0],
             Self::NewRun => [b'N', 0],
             Self::Request => [b'R', 0],
         }
@@ -64,6 +67,7 @@ impl Order {
             [b'K', _] => Some(Self::Kill),
             [b'C', 0] => Some(Self::CloseOutput(Channel::Stdout)),
             [b'C', 1] => Some(Self::CloseOutput(Channel::Stderr)),
+            [b'L', _] => Some(Self::LetGo),
             [b'N', _] => Some(Self::NewRun),
             [b'R', _] => Some(Self::Request),
             _ => None,
