@@ -14,7 +14,7 @@ use super::banner::seconds;
 use super::stage::{Ran, Render, Stage, StageEnd, StageReport, Work};
 use crate::process::{
     Bounds, Cap, Captured, Channel, Command, Containment, Deadline, End, Engine, Grace, Leftover, Session,
-    Stopper,
+    StartError, Stopper,
 };
 
 /// Why a text is not whole.
@@ -266,6 +266,10 @@ impl Ground<'_> {
         };
         let mut run = match started {
             Ok(run) => run,
+            // The end of the whole, or its own, came first.
+            Err(StartError::Deadline { .. }) => {
+                return end(if own == bound { StageEnd::OverBound } else { StageEnd::Unfinished });
+            }
             Err(error) => {
                 let text = render(Ran::NotStarted(&error)).unwrap_or_default();
                 return StageReport { text, ..end(StageEnd::Failed(error.to_string())) };

@@ -134,8 +134,13 @@ impl External<'_> {
 
 fn read_beginning(path: &Path) -> String {
     use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
     let mut bytes = Vec::new();
-    if let Ok(file) = std::fs::File::open(path) {
+    // The program may have put anything in its place, a FIFO that nobody writes to included.
+    let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOFOLLOW | nix::libc::O_NOCTTY;
+    if let Ok(file) = std::fs::File::options().read(true).custom_flags(flags).open(path)
+        && file.metadata().is_ok_and(|data| data.is_file())
+    {
         let _ = file.take(STAGE_FILE_BYTES as u64).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()

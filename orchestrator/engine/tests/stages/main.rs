@@ -255,3 +255,11 @@ fn an_external_digest_that_hangs_is_cut_and_says_where_it_was() {
     assert!(matches!(report.truncation, Some(Truncation::Deadline(_))));
     assert_eq!((report.unfinished, report.never_started), (vec!["two".to_owned()], vec!["three".to_owned()]));
 }
+
+#[test]
+fn an_external_digest_that_puts_a_fifo_in_place_of_its_stage_file_holds_nothing_up() {
+    let script = "rm $DOGWATCH_STAGE_FILE; mkfifo $DOGWATCH_STAGE_FILE; echo text; sleep 600";
+    let (text, report) = external(&digest(800), script, &["one"]);
+    assert_eq!(text, "text\n");
+    assert_eq!(report.never_started, ["one"]);
+}
