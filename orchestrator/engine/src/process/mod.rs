@@ -30,4 +30,4 @@ pub use identity::Identity;
 pub use interrupts::{Interrupt, Interrupts};
 pub use outcome::{End, Outcome, Survivor};
 pub use output::Channel;
-pub use sink::Sink;
+pub use sink::{Sink, write_stderr};

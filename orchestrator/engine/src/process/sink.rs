@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -57,13 +58,8 @@ impl Sink {
         if kind.is_file() {
             return Ok(Self(Kind::Plain(copy)));
         }
-        let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
-        let anew = File::options()
-            .write(true)
-            .custom_flags(flags.bits())
-            .open(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-        if let Ok(own) = anew
-            && let Ok(own) = sys::watch(own.into(), Interest::WRITABLE)
+        if let Ok(own) = open_anew(fd)
+            && let Ok(own) = sys::watch(own, Interest::WRITABLE)
         {
             return Ok(Self(Kind::Own(own)));
         }
@@ -87,10 +83,13 @@ impl Sink {
                 // poll(2) promises room for PIPE_BUF bytes, and that a write of so many is not split.
                 Kind::Paged(fd) => {
                     let page = &bytes[..bytes.len().min(nix::libc::PIPE_BUF)];
-                    ready(
-                        fd,
-                        |fd| if has_room(fd) { nix::unistd::write(fd, page) } else { Err(Errno::EAGAIN) },
-                    )
+                    ready(fd, |fd| {
+                        if has_room(fd, Duration::ZERO) {
+                            nix::unistd::write(fd, page)
+                        } else {
+                            Err(Errno::EAGAIN)
+                        }
+                    })
                     .await
                 }
                 Kind::Plain(fd) => nix::unistd::write(fd, bytes),
@@ -106,6 +105,48 @@ impl Sink {
     }
 }
 
+/// Writes to standard error without waiting longer than `bound` for its reader, outside of any runtime. What does not
+/// go out by then is lost, as it is where standard error is closed.
+pub fn write_stderr(bytes: &[u8], bound: Duration) {
+    let _ = write_bounded(io::stderr().as_fd(), bytes, Instant::now() + bound);
+}
+
+fn write_bounded(fd: BorrowedFd<'_>, mut bytes: &[u8], until: Instant) -> io::Result<()> {
+    let copy = sys::duplicate_above_2(fd)?;
+    let kind = File::from(copy.try_clone()?).metadata()?.file_type();
+    let is_socket = kind.is_socket();
+    // Not a file: its position belongs to the description that it is shared by.
+    let own = if is_socket || kind.is_file() { None } else { open_anew(fd).ok() };
+    while !bytes.is_empty() {
+        let left = until.saturating_duration_since(Instant::now());
+        if !has_room(own.as_ref().unwrap_or(&copy), left) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        // As in `write_all`.
+        let page = &bytes[..bytes.len().min(nix::libc::PIPE_BUF)];
+        let written = match &own {
+            Some(own) => nix::unistd::write(own, page),
+            None if is_socket => {
+                send(copy.as_raw_fd(), page, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL)
+            }
+            None => nix::unistd::write(&copy, page),
+        };
+        match written {
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::EINTR | Errno::EAGAIN) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
+/// A pipe or a terminal with a file description of our own, which does not block.
+fn open_anew(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    Ok(File::options().write(true).custom_flags(flags.bits()).open(path)?.into())
+}
+
 async fn ready(
     fd: &AsyncFd<OwnedFd>,
     mut write: impl FnMut(&OwnedFd) -> Result<usize, Errno>,
@@ -119,7 +160,11 @@ async fn ready(
     }
 }
 
-fn has_room(fd: &OwnedFd) -> bool {
+/// Whether there is room, or comes within this time.
+fn has_room(fd: &OwnedFd, bound: Duration) -> bool {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-    matches!(poll(&mut [PollFd::new(fd.as_fd(), PollFlags::POLLOUT)], PollTimeout::ZERO), Ok(1..))
+    // Rounded up, so that a rest of less than a millisecond is not asked for again and again.
+    let bound = bound + Duration::from_micros(if bound.is_zero() { 0 } else { 999 });
+    let bound = PollTimeout::try_from(bound).unwrap_or(PollTimeout::MAX);
+    matches!(poll(&mut [PollFd::new(fd.as_fd(), PollFlags::POLLOUT)], bound), Ok(1..))
 }

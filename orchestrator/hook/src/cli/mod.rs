@@ -5,9 +5,11 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use dogwatch_engine::process::write_stderr;
 
 use crate::config::Loaded;
 use crate::harness::ancestry::{self, Ancestry};
@@ -29,6 +31,8 @@ pub mod values;
 const FAILED: u8 = 1;
 /// Exit code: the command line was wrong.
 const USAGE: u8 = 2;
+/// How long a line on stderr may wait for a reader.
+const LAST_WORD: Duration = Duration::from_secs(2);
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -201,8 +205,13 @@ pub(crate) fn write_out(out: &mut impl Write, text: &str) -> Result<(), Failure>
 
 /// One line on stderr. Where stderr is closed there is nobody left to tell.
 pub(crate) fn write_error(message: &str) {
-    let text = format!("dogwatch: {}\n", config::printable(message, usize::MAX));
-    let _ = io::stderr().write_all(text.as_bytes());
+    tell(&format!("dogwatch: {}\n", config::printable(message, usize::MAX)));
+}
+
+/// Text on stderr. A reader that does not read holds nothing up for long: it may be the very one that does not read
+/// stdout either.
+fn tell(text: &str) {
+    write_stderr(text.as_bytes(), LAST_WORD);
 }
 
 /// The runtime of the commands that need one: one thread, and gone with the command. A thread that hangs in a file
@@ -223,8 +232,7 @@ fn finish(result: Result<ExitCode, Failure>) -> ExitCode {
     for detail in failure.details {
         text.extend(["  ", &config::printable(&detail, usize::MAX), "\n"]);
     }
-    // Where stderr is closed there is nobody left to tell.
-    let _ = io::stderr().write_all(text.as_bytes());
+    tell(&text);
     ExitCode::from(failure.code)
 }
 
@@ -236,11 +244,11 @@ fn usage(error: &clap::Error, command: &str) -> ExitCode {
             return finish(write_out(&mut io::stdout(), &help).map(|()| ExitCode::SUCCESS));
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = io::stderr().write_all(error.render().to_string().as_bytes());
+            tell(&error.render().to_string());
         }
         _ => {
             let message = config::printable(&one_line(error, command), usize::MAX);
-            let _ = io::stderr().write_all(format!("dogwatch: {message}\n").as_bytes());
+            tell(&format!("dogwatch: {message}\n"));
         }
     }
     // As `timeout` has it: 2 may be the command's own.

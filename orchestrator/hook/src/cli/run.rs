@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -247,12 +247,13 @@ fn exit_code(outcome: &Outcome) -> u8 {
     }
 }
 
-/// Where the report goes, tried before the command starts.
+/// Where the report goes, tried before the command starts. Nothing is left there yet, so that a run that is killed leaves
+/// nothing behind.
 enum Report {
-    /// Beside its place, to be renamed: no reader sees half of it.
-    File { file: tempfile::NamedTempFile, path: PathBuf },
+    /// Written beside its place and renamed: no reader sees half of it.
+    Beside { folder: PathBuf, path: PathBuf },
     /// Straight into what is there and is no regular file: a device, a pipe, a terminal. That must not be replaced.
-    Open { file: File, path: PathBuf },
+    Into { file: File, path: PathBuf },
 }
 
 impl Report {
@@ -262,21 +263,23 @@ impl Report {
         // to a file that was deleted, is written through and never replaced.
         let is_link = path.symlink_metadata().is_ok_and(|data| data.is_symlink());
         let real = path.canonicalize();
-        let is_replaceable = match &real {
-            Ok(real) => real.metadata().is_ok_and(|data| data.is_file()),
-            Err(_) => !is_link,
-        };
-        let real = real.unwrap_or_else(|_| path.to_owned());
-        if real.is_dir() {
+        let kind = path.metadata().map(|data| data.file_type());
+        if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) {
             return Err(failed("it is a folder".to_owned()));
         }
+        let is_replaceable = match (&real, &kind) {
+            // What stands behind a name of a descriptor is shared with others, who go on writing to it.
+            (Ok(_), Ok(kind)) => kind.is_file() && !path.starts_with("/dev") && !path.starts_with("/proc"),
+            _ => !is_link,
+        };
         if !is_replaceable {
-            // A pipe that nobody reads from must not hold the start up.
-            let flags = nix::fcntl::OFlag::O_NONBLOCK.bits();
-            let file = File::options().write(true).create(is_link).custom_flags(flags).open(path);
+            // Opened both ways a FIFO does not wait for its reader.
+            let is_fifo = kind.as_ref().is_ok_and(FileTypeExt::is_fifo);
+            let file = File::options().read(is_fifo).append(true).create(is_link).open(path);
             let file = file.map_err(|error| failed(reason(&error)))?;
-            return Ok(Self::Open { file, path: path.to_owned() });
+            return Ok(Self::Into { file, path: path.to_owned() });
         }
+        let real = real.unwrap_or_else(|_| path.to_owned());
         let folder = match real.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -284,27 +287,29 @@ impl Report {
         if !folder.is_dir() {
             return Err(failed(format!("there is no folder {}", folder.display())));
         }
-        let file = tempfile::Builder::new()
-            .prefix(".dogwatch-report")
-            .tempfile_in(folder)
-            .map_err(|error| failed(reason(&error)))?;
-        Ok(Self::File { file, path: real })
+        Self::beside(folder).map_err(|error| failed(reason(&error)))?;
+        Ok(Self::Beside { folder: folder.to_owned(), path: real })
+    }
+
+    fn beside(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+        // What a file made by a shell's redirection would have.
+        let mode = std::fs::Permissions::from_mode(0o666);
+        tempfile::Builder::new().prefix(".dogwatch-report").permissions(mode).tempfile_in(folder)
     }
 
     fn write(self, outcome: &Outcome) -> Result<(), Failure> {
         let mut json = serde_json::to_vec_pretty(outcome)?;
         json.push(b'\n');
         let (path, written) = match self {
-            Self::Open { mut file, path } => {
+            Self::Into { mut file, path } => {
                 let written = file.write_all(&json);
                 (path, written)
             }
-            Self::File { mut file, path } => {
-                // What a file made by a shell's redirection would have.
-                let _ = file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644));
-                let written = file.write_all(&json);
-                let written =
-                    written.and_then(|()| file.persist(&path).map(drop).map_err(|error| error.error));
+            Self::Beside { folder, path } => {
+                let written = Self::beside(&folder).and_then(|mut file| {
+                    file.write_all(&json)?;
+                    file.persist(&path).map(drop).map_err(|error| error.error)
+                });
                 (path, written)
             }
         };

@@ -364,3 +364,45 @@ fn group_containment_reaches_the_group_and_the_report_says_so() {
     kill(Pid::from_raw(left[0]), Signal::SIGKILL).unwrap();
     assert!(wait_until(SLACK, || !is_alive(left[0])));
 }
+
+#[test]
+fn one_reader_of_both_channels_that_does_not_read_holds_nothing_up() {
+    let desk = Desk::new();
+    let (reader, writer) = nix::unistd::pipe().unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", "--deadline", "300ms", "--grace", "100ms", "--", "/bin/sh", "-c"]);
+    command.args(["while :; do echo text; done", &desk.marker()]);
+    command.stdout(writer.try_clone().unwrap()).stderr(writer);
+    let mut child = desk.prepare(&mut command).spawn().unwrap();
+    let mut status = None;
+    let ended = wait_until(Duration::from_secs(7) + SLACK, || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    let _ = child.kill();
+    assert!(ended, "it waits for its reader");
+    assert_eq!(status.unwrap().code(), Some(124));
+    drop(reader);
+}
+
+#[test]
+fn a_report_goes_into_a_pipe_or_a_device_and_through_a_link() {
+    let desk = Desk::new();
+    let at = |name: &str| desk.project.join(name);
+    nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    fs::write(at("target"), "old").unwrap();
+    std::os::unix::fs::symlink("target", at("link")).unwrap();
+    let mut pipe = fs::File::options().read(true).write(true).open(at("pipe")).unwrap();
+    for name in ["pipe", "link", "/dev/stdout"] {
+        let output = run(&desk, &["--report", name], "exit 3");
+        assert_eq!(output.status.code(), Some(3), "{name}: {}", stderr(&output));
+        if name == "/dev/stdout" {
+            assert!(stdout(&output).contains("\"exit_code\": 3"));
+        }
+    }
+    let mut beginning = [0; 2];
+    pipe.read_exact(&mut beginning).unwrap();
+    assert_eq!(&beginning, b"{\n");
+    assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+    assert!(fs::read_to_string(at("target")).unwrap().contains("\"exit_code\": 3"));
+}
