@@ -310,9 +310,9 @@ fn receive(channel: BorrowedFd<'_>, packet: &mut [u8]) -> Result<(usize, Vec<Own
     loop {
         let mut parts = [IoSliceMut::new(packet)];
         match recvmsg::<()>(channel.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC) {
-            Err(Errno::EINTR) => {}
-            // A peer that died with our unread packets in its queue resets the connection: it is gone.
-            Err(Errno::ECONNRESET) => return Ok((0, Vec::new())),
+            // A peer that ended with packets of ours unread resets the connection, and that is told once, before what
+            // it had said: the report of a run that was asked to stop while it ended. The end comes after it.
+            Err(Errno::EINTR | Errno::ECONNRESET) => {}
             Err(errno) => return Err(errno),
             Ok(message) => {
                 let mut fds = Vec::new();
@@ -346,6 +346,17 @@ mod tests {
         assert_eq!(Spec::decode(&spec.encode()).as_ref(), Some(&spec));
         let bare = Spec { argv: vec!["x".into()], environment: Vec::new(), cwd: None, ..spec };
         assert_eq!(Spec::decode(&bare.encode()), Some(bare));
+    }
+
+    #[test]
+    fn the_last_word_is_heard_though_an_order_was_left_unread() {
+        use std::os::fd::AsFd;
+        let (front, supervisor) = channel().unwrap();
+        send_order(front.as_fd(), Order::Stop(None), &[]).unwrap();
+        send_status(supervisor.as_fd(), &Status::Killing);
+        drop(supervisor);
+        assert!(matches!(receive_status(front.as_fd()), Ok(Some(Status::Killing))));
+        assert!(matches!(receive_status(front.as_fd()), Ok(None)));
     }
 
     #[test]
