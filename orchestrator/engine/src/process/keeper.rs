@@ -4,7 +4,7 @@
 //! The same keeper serves in three places: as the supervisor of one run, as a fork of a session's supervisor, and,
 //! where the program never called `init`, as a thread of the front (then with [`Reach::Group`]).
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -214,7 +214,7 @@ impl Keeper {
         }
     }
 
-    fn wait(&self) {
+    fn wait(&mut self) {
         let now = Instant::now();
         let mut until = self.kill_at.unwrap_or(self.deadline);
         let ended = self.tree.leader_end().is_some();
@@ -241,6 +241,16 @@ impl Keeper {
         }
         let timeout = PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX);
         let _ = poll(&mut fds, timeout);
+        let said = |fd: &PollFd<'_>| fd.revents().is_some_and(|revents| !revents.is_empty());
+        let leader_said = !ended
+            && self.pidfd.as_ref().is_some_and(|pidfd| {
+                fds.iter().any(|fd| fd.as_fd().as_raw_fd() == pidfd.as_raw_fd() && said(fd))
+            });
+        drop(fds);
+        // One that is traced has ended for its pidfd, but not for its parent: asking the former would spin.
+        if leader_said && !self.tree.leader_has_ended() {
+            self.pidfd = None;
+        }
         if let Some(events) = self.tree.child_events() {
             drain(events);
         }

@@ -220,6 +220,17 @@ impl Tree {
                 return left;
             }
             self.signal_group(SIGKILL);
+            if self.reaped {
+                // By somebody else in this process, before the group could be signalled: one by one, then.
+                for pid in left {
+                    if let Ok(pidfd) = sys::pidfd_open(pid)
+                        && procfs::stat(pid)
+                            .is_some_and(|stat| stat.group == self.leader && stat.session == self.leader)
+                    {
+                        let _ = sys::pidfd_signal(&pidfd, SIGKILL);
+                    }
+                }
+            }
             std::thread::sleep(Duration::from_millis(1));
         }
     }
