@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio as StdStdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -156,9 +156,22 @@ impl Session {
         let bounds = Bounds { leftover: Leftover::Kill, ..*bounds };
         let (ours, theirs) = prepare(command, &bounds)?;
         let socket = theirs.send(&ours.control)?;
-        wire::send_order(session.as_fd(), Order::NewRun, &[socket.as_fd()]).map_err(|errno| {
-            StartError::Supervisor { program: ours.program.clone(), source: errno.into() }
-        })?;
+        let until = Instant::now() + bounds.deadline.get();
+        loop {
+            match wire::send_order(session.as_fd(), Order::NewRun, &[socket.as_fd()]) {
+                Ok(()) => break,
+                // So many orders wait already that the socket takes no more.
+                Err(Errno::EAGAIN) if Instant::now() < until => {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                Err(errno) => {
+                    return Err(StartError::Supervisor {
+                        program: ours.program.clone(),
+                        source: errno.into(),
+                    });
+                }
+            }
+        }
         drop(socket);
         ours.follow(None, self.engine.scope.clone(), command, &bounds).await
     }
