@@ -14,6 +14,7 @@ use dogwatch_engine::process::{
     Bounds, Cap, Channel, Command, Containment, Deadline, End, Engine, Grace, Interrupts, Leftover, Outcome,
     Run, Sink, StartError, Stdin,
 };
+use tokio::sync::watch;
 
 use super::{Failure, reason, values, write_error};
 
@@ -135,7 +136,9 @@ async fn follow(arguments: &Arguments, bounds: &Bounds) -> Result<u8, Error> {
         Command::new(program.map_or("".as_ref(), OsString::as_os_str)).args(args).stdin(Stdin::Inherit);
     let run = engine.start(&command, bounds).await.map_err(Error::Start)?;
     let stopper = run.stopper();
-    let mut pump = std::pin::pin!(pump(run, bounds));
+    let (give_up, latest) =
+        watch::channel(Instant::now() + bounds.deadline.get() + bounds.grace.get() + LAST_WRITE);
+    let mut pump = std::pin::pin!(pump(run, bounds, latest));
     let mut was_interrupted = false;
     let (outcome, is_passed_on) = loop {
         tokio::select! {
@@ -144,6 +147,9 @@ async fn follow(arguments: &Arguments, bounds: &Bounds) -> Result<u8, Error> {
                 // The second one means it.
                 if was_interrupted { stopper.kill() } else { stopper.stop(Some(interrupt.signal)) }
                 was_interrupted = true;
+                // The run ends with its grace; a reader that does not read shall not keep us longer than that either.
+                let soon = Instant::now() + bounds.grace.get() + LAST_WRITE;
+                give_up.send_modify(|latest| *latest = soon.min(*latest));
             }
         }
     };
@@ -158,14 +164,14 @@ async fn follow(arguments: &Arguments, bounds: &Bounds) -> Result<u8, Error> {
     })
 }
 
-/// Passes the output on until the end; whether it could be. A reader that has gone away wanted no more. A reader that does not read holds nothing up beyond the run's own bounds.
-async fn pump(mut run: Run, bounds: &Bounds) -> (Outcome, bool) {
-    let latest = Instant::now() + bounds.deadline.get() + bounds.grace.get() + LAST_WRITE;
+/// Passes the output on until the end; whether it could be. A reader that has gone away wanted no more; one that does not
+/// read holds nothing up beyond the run's own bounds.
+async fn pump(mut run: Run, bounds: &Bounds, mut latest: watch::Receiver<Instant>) -> (Outcome, bool) {
     let mut outputs = [Output::new(Sink::stdout()), Output::new(Sink::stderr())];
     while let Some(chunk) = run.next().await {
         let output = &mut outputs[usize::from(chunk.channel == Channel::Stderr)];
         let channel = chunk.channel;
-        output.write(chunk.bytes, latest).await;
+        output.write(chunk.bytes, &mut latest).await;
         // The command shall get SIGPIPE, as it would from the reader that has gone away.
         if output.is_broken {
             run.close_output(channel);
@@ -177,7 +183,8 @@ async fn pump(mut run: Run, bounds: &Bounds) -> (Outcome, bool) {
             let kept = output.written;
             let marker =
                 format!("\n[dogwatch: cut after {kept} bytes, {} more were dropped]\n", bytes - kept);
-            output.write(marker.as_bytes(), latest.max(Instant::now() + LAST_WRITE)).await;
+            let (_, mut latest) = watch::channel((*latest.borrow()).max(Instant::now() + LAST_WRITE));
+            output.write(marker.as_bytes(), &mut latest).await;
         }
     }
     let is_passed_on = outputs.iter().all(|output| !output.is_lost);
@@ -199,11 +206,24 @@ impl Output {
         Self { sink: sink.ok(), is_broken: false, is_lost: false, written: 0 }
     }
 
-    async fn write(&mut self, bytes: &[u8], latest: Instant) {
+    /// Writes it, or gives up at the latest moment, which may come to be an earlier one meanwhile.
+    async fn write(&mut self, bytes: &[u8], latest: &mut watch::Receiver<Instant>) {
         let Some(sink) = &self.sink else { return };
-        match tokio::time::timeout_at(latest.into(), sink.write_all(bytes)).await {
-            Ok(Ok(())) => self.written += bytes.len() as u64,
-            Ok(Err(error)) => {
+        let written = {
+            let mut write = std::pin::pin!(sink.write_all(bytes));
+            loop {
+                let until = *latest.borrow_and_update();
+                tokio::select! {
+                    biased;
+                    written = &mut write => break Some(written),
+                    () = tokio::time::sleep_until(until.into()) => break None,
+                    Ok(()) = latest.changed() => {}
+                }
+            }
+        };
+        match written {
+            Some(Ok(())) => self.written += bytes.len() as u64,
+            Some(Err(error)) => {
                 self.is_broken = error.kind() == std::io::ErrorKind::BrokenPipe;
                 if !self.is_broken {
                     self.is_lost = true;
@@ -211,7 +231,7 @@ impl Output {
                 }
                 self.sink = None;
             }
-            Err(_) => {
+            None => {
                 write_error("nobody reads the command's output; the rest of it is dropped");
                 self.is_lost = true;
                 self.sink = None;

@@ -406,3 +406,25 @@ fn a_report_goes_into_a_pipe_or_a_device_and_through_a_link() {
     assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
     assert!(fs::read_to_string(at("target")).unwrap().contains("\"exit_code\": 3"));
 }
+
+#[test]
+fn an_interruption_does_not_wait_for_a_reader_that_does_not_read() {
+    let desk = Desk::new();
+    let (reader, writer) = nix::unistd::pipe().unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", "--grace", "100ms", "--", "/bin/sh", "-c"]);
+    command.args(["echo >there; while :; do echo text; done", &desk.marker()]);
+    command.stdout(writer).stderr(Stdio::null());
+    let mut child = desk.prepare(&mut command).spawn().unwrap();
+    assert!(wait_until(SLACK, || desk.project.join("there").exists()));
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
+    let mut status = None;
+    let ended = wait_until(Duration::from_secs(3) + SLACK, || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    let _ = child.kill();
+    assert!(ended, "it waits for its reader");
+    assert_eq!(status.unwrap().code(), Some(143));
+    drop((reader, command));
+}
