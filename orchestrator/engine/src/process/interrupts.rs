@@ -4,7 +4,8 @@ use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use nix::sys::signal::{SigSet, Signal};
+use tokio::signal::unix::{self, SignalKind, signal};
 
 use super::sys;
 
@@ -19,7 +20,7 @@ pub struct Interrupt {
 /// background job) stays ignored.
 #[derive(Debug)]
 pub struct Interrupts {
-    signals: Vec<(i32, Signal)>,
+    signals: Vec<(i32, unix::Signal)>,
 }
 
 impl Interrupts {
@@ -28,6 +29,9 @@ impl Interrupts {
     /// # Errors
     /// Where a handler cannot be set.
     pub fn new() -> io::Result<Self> {
+        // A caller may have us started with them blocked; blocked, they would never arrive.
+        let asking = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
+        let _ = SigSet::from_iter(asking).thread_unblock();
         let mut signals = Vec::new();
         for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
             let number = kind.as_raw_value();

@@ -1,12 +1,13 @@
 //! `dogwatch open`: the digest of a session open, for a person in a terminal or an agent that was asked to run it.
 
 use std::io::{IsTerminal, Write, stderr, stdout};
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::ValueEnum;
-use dogwatch_engine::process::{Engine, Grace, Interrupts, Sink};
+use dogwatch_engine::process::{Engine, Interrupts, Sink};
 use dogwatch_engine::stages::Truncation;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -135,8 +136,6 @@ impl Session {
             None => None,
         };
         let opening = prepared.as_ref().map_or(&self.opening, Prepared::opening);
-        let bounds = opening.deadline.duration() + Grace::DEFAULT.get();
-        let latest = Instant::now() + bounds + LAST_WRITE;
         let (sender, receiver) = mpsc::unbounded_channel();
         let printer = Printer { sender, silent: as_json, bar: bar(self.is_watched) };
         let write = write_all(receiver, printer.bar.clone());
@@ -157,7 +156,12 @@ impl Session {
             drop(printer);
             told
         };
-        let (told, written) = tokio::join!(work, tokio::time::timeout_at(latest.into(), write));
+        let (mut work, mut write) = (pin!(work), pin!(write));
+        // The text is written while it is made; what is left then has a bound of its own.
+        let (told, written) = tokio::select! {
+            told = &mut work => (told, tokio::time::timeout(LAST_WRITE, write).await),
+            written = &mut write => (work.await, Ok(written)),
+        };
         let told = told?;
         let is_delivered = matches!(written, Ok(Ok(())));
         match (&self.agent, &prepared) {
