@@ -18,7 +18,7 @@ pub(super) fn kept(id: &str) -> String {
 }
 
 /// A file name without its extension for a session of a harness: the id itself where a file name can hold it, else its
-/// hash. Different sessions have different names, on file systems that fold case as well.
+/// hash. Different sessions of a harness have different names, on file systems that fold case as well.
 pub(super) fn file_stem(harness: &str, session: &str) -> String {
     let plain = |id: &str, also: &[u8]| {
         (1..=LONGEST_BYTES).contains(&id.len())
@@ -27,7 +27,6 @@ pub(super) fn file_stem(harness: &str, session: &str) -> String {
                 .bytes()
                 .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || also.contains(&byte))
     };
-    // `-` in a session's id is ordinary and `a`, `b-c` must not meet `a-b`, `c`: harnesses are one of a short list.
     let harness =
         if plain(harness, b"-_") && harness.len() < 40 { harness.to_owned() } else { hashed(harness) };
     let session = if plain(session, b"-_") { session.to_owned() } else { hashed(session) };

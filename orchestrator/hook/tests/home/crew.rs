@@ -16,6 +16,8 @@ use dogwatch::home::state::Folder;
 use dogwatch_engine::process::Identity;
 use jiff::Timestamp;
 use nix::fcntl::{Flock, FlockArg};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
 
 /// How a member of the crew is told which home it acts on.
 const HOME: &str = "DOGWATCH_TEST_CREW_HOME";
@@ -79,6 +81,12 @@ impl Crew {
 
     pub(crate) fn kill(&mut self, number: usize) {
         self.members[number].0.kill().unwrap();
+    }
+
+    /// Waits until a member that was killed is dead. It stays a zombie, so that nobody gets its process id.
+    pub(crate) fn await_death(&self, number: usize) {
+        let pid = Pid::from_raw(i32::try_from(self.pid(number)).unwrap());
+        waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
     }
 }
 

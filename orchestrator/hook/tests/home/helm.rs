@@ -113,6 +113,9 @@ fn with_sessions_killed_at_any_instant_exactly_one_of_the_living_has_the_helm() 
             for (_, said) in &takers {
                 assert!(said == "taken" || of_killed.contains(said), "round {round}: {takers:?}");
             }
+            for number in &killed {
+                crew.await_death(*number);
+            }
             let living: Vec<usize> = (0..SESSIONS).filter(|number| !killed.contains(number)).collect();
             let living_takers = takers.iter().filter(|(number, _)| living.contains(number)).count();
             assert!(living_takers <= 1, "round {round}: {takers:?}");

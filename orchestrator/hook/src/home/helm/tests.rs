@@ -1,5 +1,5 @@
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Instant;
 
@@ -407,6 +407,33 @@ fn a_state_folder_that_is_gone_cannot_be_written() {
     let (_home, state) = home();
     fs::remove_dir(state.path()).unwrap();
     refused(acquire(&state, &me(this_process(), "a"), now()));
+}
+
+#[test]
+fn in_a_read_only_home_the_holder_is_seen_and_nothing_is_taken() {
+    if nix::unistd::geteuid().is_root() {
+        // Permissions do not bind root; a folder that is gone, above, shows the same for it.
+        return;
+    }
+    let (_home, state) = home();
+    let read_only = |mode| fs::set_permissions(state.path(), fs::Permissions::from_mode(mode)).unwrap();
+    taken(acquire(&state, &me(other_process(), "a"), now()));
+    read_only(0o500);
+    assert!(matches!(acquire(&state, &me(this_process(), "b"), now()), Claim::Held(_)));
+    refused(take(&state, &me(this_process(), "b"), now()));
+    assert!(!release(&state, &me(other_process(), "a")));
+    read_only(0o700);
+}
+
+#[test]
+fn a_row_that_may_not_be_read_is_not_taken_for_garbage() {
+    if nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let (_home, state) = home();
+    taken(acquire(&state, &me(other_process(), "a"), now()));
+    fs::set_permissions(state.path().join(FILE_NAME), fs::Permissions::from_mode(0o000)).unwrap();
+    refused(acquire(&state, &me(this_process(), "b"), now()));
 }
 
 #[test]

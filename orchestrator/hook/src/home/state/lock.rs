@@ -89,6 +89,27 @@ mod tests {
     }
 
     #[test]
+    fn one_at_a_time_has_it_even_if_the_file_is_removed_again_and_again() {
+        let home = tempfile::tempdir().unwrap();
+        let inside = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let state = Folder::state_of(home.path()).unwrap();
+                    for _ in 0..200 {
+                        let lock = state.lock("a.lock", LONG).unwrap().unwrap();
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                        thread::yield_now();
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        state.remove("a.lock").unwrap();
+                        drop(lock);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
     fn the_wait_is_bounded() {
         let home = tempfile::tempdir().unwrap();
         let state = Folder::state_of(home.path()).unwrap();
