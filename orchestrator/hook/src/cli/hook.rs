@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::{values, write_error};
 use crate::harness::event::EventKind;
-use crate::harness::stdin::{ReadLimits, read_payload};
+use crate::harness::stdin::{ReadLimits, drain, read_payload};
 use crate::harness::{Harness, TABLE};
 use crate::moments::{Call, Out, handle};
 
@@ -61,7 +62,12 @@ pub(super) fn run(words: &[OsString]) -> ExitCode {
     let input = read_payload(stdin.as_fd(), &ReadLimits::of(call.event));
     let stdout = io::stdout();
     let mut out = Stdout { fd: stdout.as_fd(), written: 0, is_broken: false };
-    ExitCode::from(handle(&call, &input.bytes, &mut out))
+    let answer = AssertUnwindSafe(|| handle(&call, &input.bytes, &mut out));
+    // The panic has been told on stderr; the session goes on.
+    let code = std::panic::catch_unwind(answer).unwrap_or(u8::from(call.event == Some(EventKind::BeforeTool)));
+    // Whoever writes the payload shall not find the other end closed while a byte is under way.
+    drain(stdin.as_fd());
+    ExitCode::from(code)
 }
 
 fn parse(words: &[OsString]) -> Result<Call, String> {

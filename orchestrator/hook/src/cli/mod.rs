@@ -83,6 +83,12 @@ impl Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    // A defect of ours is one line for whoever reads stderr, and nothing on stdout.
+    std::panic::set_hook(Box::new(|panic| {
+        let what = panic.payload_as_str().unwrap_or("a panic without words");
+        let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line())).unwrap_or_default();
+        write_error(&format!("internal error: {what}{place}; this is a defect of dogwatch"));
+    }));
     let arguments: Vec<OsString> = std::env::args_os().collect();
     // Asked for by scripts at every turn, so it is answered before the parser is built.
     if arguments.get(1).is_some_and(|first| first == "--version" || first == "-V") {

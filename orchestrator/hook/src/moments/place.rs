@@ -82,7 +82,9 @@ impl Place {
         if let (EventKind::SessionOpen, Standing::In(_), Some(own_folder), Some(session)) =
             (kind, &place.standing, &place.own_folder, session)
         {
-            // Where it cannot be kept, later moments go by the rule.
+            // What cannot be kept is not known later: moments go by the rule, the guard by the built-in floor.
+            let common_dir = place.root.git.as_ref().map(|git| git.common_dir.as_path());
+            let _ = Homes::new(own_folder).remember(&place.root.path, common_dir);
             let _ = roots::remember(own_folder, call.harness.id, session, &place.root.path);
         }
         place
