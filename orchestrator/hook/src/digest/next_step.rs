@@ -18,7 +18,7 @@ pub fn text(ground: &Ground) -> Option<String> {
         );
     };
     let pointer = Pointer::read(home).ok()?.unwrap_or_default();
-    let due = follow_ups::due(ground).and_then(Result::ok).unwrap_or_default().len();
+    let due = follow_ups::count_due(ground);
     let then = if due > 0 { "\nThen look at the follow-ups that are due." } else { "" };
     if let Some(action) = pointer.next_action.as_deref().and_then(first_step) {
         let blocked = if pointer.blockers.is_some() { ", minding the blockers" } else { "" };
