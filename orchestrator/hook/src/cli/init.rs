@@ -13,6 +13,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::{Failure, Surroundings, write_out};
 use crate::config::{self, printable};
+use crate::digest::repository;
 use crate::home::root::{GitPlace, HOME};
 use crate::home::trust::{TrustState, Trusted};
 
@@ -42,6 +43,8 @@ pub(super) struct Arguments {
 enum InitError {
     #[error("{}: expected a folder, found {found}; move it away, then run `dogwatch init` again", .path.display())]
     InTheWay { path: PathBuf, found: &'static str },
+    #[error("{}: a bare repository has no work tree; run `dogwatch init` in a checkout of it", .path.display())]
+    Bare { path: PathBuf },
     #[error("{}: cannot {what}: {source}", .path.display())]
     Os { what: &'static str, path: PathBuf, source: io::Error },
 }
@@ -54,11 +57,7 @@ pub(super) fn run(
     let folder = &surroundings.folder;
     let root = match GitPlace::find(folder) {
         Some(place) => place.top,
-        None => folder.canonicalize().map_err(|source| InitError::Os {
-            what: "find the folder",
-            path: folder.clone(),
-            source,
-        })?,
+        None => outside_of_git(folder)?,
     };
     let home = root.join(HOME);
     let text = if arguments.dry_run {
@@ -67,6 +66,16 @@ pub(super) fn run(
         make(&root, &home, surroundings.state_folder.as_deref().map(Trusted::new).as_ref())?
     };
     write_out(out, &text)
+}
+
+/// The folder itself, if it is no part of a bare repository.
+fn outside_of_git(folder: &Path) -> Result<PathBuf, InitError> {
+    let os = |source| InitError::Os { what: "find the folder", path: folder.to_owned(), source };
+    let folder = folder.canonicalize().map_err(os)?;
+    match folder.ancestors().find(|above| repository::is_git_dir(above)) {
+        Some(bare) => Err(InitError::Bare { path: bare.to_owned() }),
+        None => Ok(folder),
+    }
 }
 
 /// What would be written.
@@ -128,7 +137,9 @@ fn of_a_config_that_was_there(root: &Path, home: &Path, trusted: Option<&Trusted
     }
     match (loaded.sha256, trusted) {
         (Some(sha256), Some(trusted)) if trusted.state_of(root, &sha256) == TrustState::Trusted => "",
-        _ => "config.toml is not trusted: its programs do not run. `dogwatch trust` shows and allows them.\n",
+        _ => {
+            "config.toml is not trusted: nothing in it counts. `dogwatch trust` shows its programs and allows it.\n"
+        }
     }
 }
 

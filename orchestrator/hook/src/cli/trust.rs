@@ -6,13 +6,13 @@ use std::io::Write;
 use super::{Failure, Surroundings, write_out};
 use crate::config::{self, Loaded, Program, printable};
 use crate::harness::ancestry::Ancestry;
-use crate::home::root::find_root;
+use crate::home::root::{HOME, find_root};
 use crate::home::trust::{TrustState, Trusted};
 
 /// Show the programs that this project's config names, and allow them to run.
 ///
-/// A config names programs that run at every session open. Until a person has trusted the config, none of them does,
-/// and any change of the config asks again. The programs themselves can change without that: trusting a config is
+/// A config names programs that run at every session open. Until a person has trusted the config as it stands, nothing
+/// in it counts, and any change of it asks again. The programs themselves can change without that: trusting a config is
 /// trusting its programs at every later state of theirs.
 ///
 /// Refused below a coding agent: run it yourself, in a terminal.
@@ -35,6 +35,13 @@ pub(super) fn run(
     let root = find_root(&surroundings.folder, surroundings.home_folder.as_deref());
     let Some(home) = root.home() else {
         let folder = surroundings.folder.display();
+        if let Ok(data) = root.path.join(HOME).symlink_metadata() {
+            let found = if data.is_symlink() { "a link" } else { "a file" };
+            return Err(Failure::new(format!(
+                "{HOME} in {} is {found} and no folder, so it is no home; move it away, then run `dogwatch init`",
+                root.path.display()
+            )));
+        }
         return Err(Failure::new(format!(
             "no .dogwatch/ in {folder} or above it; `dogwatch init` makes one"
         )));
@@ -58,9 +65,10 @@ pub(super) fn run(
     if arguments.show {
         text.push_str(match trusted.state_of(&root.path, &sha256) {
             TrustState::Trusted => "It is trusted.\n",
-            TrustState::Untrusted => "It is not trusted: none of its programs runs. `dogwatch trust` allows them.\n",
+            TrustState::Untrusted => "It is not trusted: nothing in it counts, and none of its programs runs. `dogwatch trust` allows it.\n",
             TrustState::Changed => {
-                "It has changed since it was trusted: none of its programs runs. `dogwatch trust` allows them.\n"
+                "It has changed since it was trusted: nothing in it counts, and none of its programs runs. `dogwatch \
+                 trust` allows it.\n"
             }
         });
         return write_out(out, &text);
@@ -296,6 +304,22 @@ It is trusted.
     .dogwatch/config.toml:3:8: digest.drop: expected an array of built-in stages, found the number 3
     "#);
         assert!(!recorded(&surroundings));
+    }
+
+    #[test]
+    fn a_home_that_is_no_folder_is_told_as_that() {
+        let (_scratch, surroundings) = project(CONFIG);
+        let home = surroundings.folder.join(".dogwatch");
+        fs::rename(&home, surroundings.folder.join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", &home).unwrap();
+        let said = trust(false, &surroundings).unwrap_err();
+        assert!(said.contains("is a link and no folder, so it is no home"), "{said}");
+    }
+
+    #[test]
+    fn what_does_not_count_is_said() {
+        let (_scratch, surroundings) = project(CONFIG);
+        assert!(trust(true, &surroundings).unwrap().contains("It is not trusted: nothing in it counts, "));
     }
 
     #[test]

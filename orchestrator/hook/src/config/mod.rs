@@ -174,10 +174,18 @@ pub fn load(home: &Path) -> Loaded {
         Ok(bytes) => parse(file, &bytes),
         Err(ReadError::Missing) => Loaded { config: Config::default(), sha256: None, problems: Vec::new() },
         Err(error) => {
-            let message = format!("expected a readable file: {error}");
+            let message = format!("cannot be read: {}", cause(&error));
             let problem = Problem { file, position: None, key: String::new(), message };
             Loaded { config: Config::default(), sha256: None, problems: vec![problem] }
         }
+    }
+}
+
+/// The cause in the words of a message; the number of an error helps nobody.
+fn cause(error: &ReadError) -> String {
+    match error {
+        ReadError::Io(error) if error.raw_os_error().is_some() => error.kind().to_string(),
+        error => error.to_string(),
     }
 }
 

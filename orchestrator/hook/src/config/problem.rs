@@ -11,7 +11,7 @@ pub struct Problem {
     pub file: PathBuf,
     /// Where in the file; `None` where the file as a whole is meant.
     pub position: Option<Position>,
-    /// The path of the key (`digest.stage[2].name`); empty where none is meant. It is text of the file.
+    /// The path of the key (`digest.deadline`, `digest.stage "lint": on`, `digest.stage[2].name`); empty where none is meant. It is text of the file.
     pub key: String,
     /// What was expected and what was found. It may hold text of the file.
     pub message: String,
@@ -52,7 +52,9 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.place())?;
+        f.write_str(&self.place())?;
+        // Of the file as a whole the message is a sentence: `.dogwatch/config.toml cannot be read: …`.
+        f.write_str(if self.position.is_none() && self.key.is_empty() { " " } else { ": " })?;
         if !self.key.is_empty() {
             write!(f, "{}: ", printable(&self.key, 120))?;
         }

@@ -35,7 +35,7 @@ pub(super) type Parsed<T> = Result<T, Vec<Wrong>>;
 
 /// Parses the text, hands its top table to `read`, and collects every problem on the way.
 pub(super) fn document(file: PathBuf, text: &str, read: impl FnOnce(&mut Table<'_, '_>)) -> Vec<Problem> {
-    let mut report = Report { file, text, problems: Vec::new() };
+    let mut report = Report { file, text, problems: Vec::new(), unknown: Vec::new(), tables: Vec::new() };
     match Document::parse(text) {
         Ok(document) => {
             let top: &dyn TableLike = document.as_table();
@@ -43,15 +43,17 @@ pub(super) fn document(file: PathBuf, text: &str, read: impl FnOnce(&mut Table<'
                 report: &mut report,
                 like: Some(top),
                 path: String::new(),
+                joint: "",
                 offset: None,
                 known: Vec::new(),
             };
             read(&mut table);
-            table.finish();
+            table.finish("");
+            report.tell_unknown();
         }
         Err(error) => {
-            let offset = error.span().map(|span| span.start);
-            report.add(offset, "", format!("not valid TOML: {}", error.message()));
+            let offset = error.span().map_or(0, |span| span.start);
+            report.add(Some(offset), "", format!("not valid TOML: {}", error.message()));
         }
     }
     report.problems
@@ -61,6 +63,19 @@ struct Report<'t> {
     file: PathBuf,
     text: &'t str,
     problems: Vec<Problem>,
+    /// Keys that nobody asked for. What is said of them depends on the tables that come later.
+    unknown: Vec<Unknown>,
+    /// The tables that were asked for, there or not: how a line of the file names each, and its keys.
+    tables: Vec<(String, Vec<&'static str>)>,
+}
+
+struct Unknown {
+    offset: Option<usize>,
+    path: String,
+    key: String,
+    kind: &'static str,
+    /// What it should have been one of.
+    known: Vec<&'static str>,
 }
 
 impl Report<'_> {
@@ -74,6 +89,27 @@ impl Report<'_> {
             });
         }
     }
+
+    fn tell_unknown(&mut self) {
+        for Unknown { offset, path, key, kind, known } in std::mem::take(&mut self.unknown) {
+            // Of a table it is the line that begins it, of a key that of the outermost table that has one.
+            let begins = |line: &&str| {
+                let names = line.trim_matches(['[', ']']);
+                names
+                    .rsplit_once('.')
+                    .is_some_and(|(_, last)| key == last || key.strip_suffix('s') == Some(last))
+            };
+            let mut lines = self.tables.iter().map(|(line, _)| line.as_str());
+            let table = if kind == "table" { lines.find(begins) } else { None };
+            let holders = self.tables.iter().filter(|(_, keys)| keys.contains(&key.as_str()));
+            let advice = match (table, holders.min_by_key(|(line, _)| line.len())) {
+                (Some(line), _) => format!("did you mean {line}?"),
+                (None, Some((line, _))) => format!("put it below {line}"),
+                (None, None) => suggestion(&key, &known),
+            };
+            self.add(offset, &path, format!("unknown {kind}; {advice}"));
+        }
+    }
 }
 
 /// One table of an array of tables, and where it stands.
@@ -85,6 +121,8 @@ pub(super) struct Table<'r, 't> {
     /// `None` where the document has no such table: every key is absent then.
     like: Option<&'r dyn TableLike>,
     path: String,
+    /// What stands between the path and a key.
+    joint: &'static str,
     /// Where the table begins, for what is missing in it.
     offset: Option<usize>,
     known: Vec<&'static str>,
@@ -151,21 +189,40 @@ impl<'r, 't> Table<'r, 't> {
             return None;
         }
         let offset = self.offset_of(key);
-        let mut table = Table { report: &mut *self.report, like, path, offset, known: Vec::new() };
+        let line = format!("[{path}]");
+        let mut table =
+            Table { report: &mut *self.report, like, path, joint: ".", offset, known: Vec::new() };
         let value = read(&mut table);
-        table.finish();
+        table.finish(&line);
         Some(value)
     }
 
-    /// The tables `[[key]]`, at most `most` of them.
+    /// The tables `[[key]]`, at most `most` of them. In what is said of one it goes by the text of its key `named_by`.
     pub(super) fn tables<T>(
         &mut self,
         key: &'static str,
+        named_by: &str,
         most: usize,
         mut read: impl FnMut(&mut Table<'_, 't>) -> Option<T>,
     ) -> Vec<T> {
         let path = self.path_of(key);
-        let Some(item) = self.ask(key) else { return Vec::new() };
+        let line = format!("[[{path}]]");
+        let Some(item) = self.ask(key) else {
+            // Its keys are known all the same; that the required ones are missing is nothing to tell.
+            let told = self.report.problems.len();
+            let mut table = Table {
+                report: &mut *self.report,
+                like: None,
+                path,
+                joint: ".",
+                offset: None,
+                known: Vec::new(),
+            };
+            let _ = read(&mut table);
+            table.finish(&line);
+            self.report.problems.truncate(told);
+            return Vec::new();
+        };
         let key_offset = self.offset_of(key);
         let entries: Option<Vec<Entry<'_>>> = match item {
             Item::ArrayOfTables(tables) => {
@@ -178,8 +235,7 @@ impl<'r, 't> Table<'r, 't> {
             _ => None,
         };
         let Some(entries) = entries else {
-            let message =
-                format!("expected tables, each below a line [[{path}]], found {}", found_item(item));
+            let message = format!("expected tables, each below a line {line}, found {}", found_item(item));
             self.report.add(key_offset, &path, message);
             return Vec::new();
         };
@@ -189,15 +245,20 @@ impl<'r, 't> Table<'r, 't> {
         }
         let mut values = Vec::new();
         for (index, (like, span)) in entries.into_iter().enumerate().take(most) {
+            let name = like.get(named_by).and_then(Item::as_str).filter(|name| !name.trim().is_empty());
             let mut table = Table {
                 report: &mut *self.report,
                 like: Some(like),
-                path: format!("{path}[{index}]"),
+                path: match name {
+                    Some(name) => format!("{path} \"{}\"", printable(name, 40)),
+                    None => format!("{path}[{index}]"),
+                },
+                joint: if name.is_some() { ": " } else { "." },
                 offset: span.map(|span| span.start).or(key_offset),
                 known: Vec::new(),
             };
             values.extend(read(&mut table));
-            table.finish();
+            table.finish(&line);
         }
         values
     }
@@ -205,6 +266,19 @@ impl<'r, 't> Table<'r, 't> {
     /// Whether the document has the key.
     pub(super) fn has(&self, key: &str) -> bool {
         self.like.is_some_and(|like| like.contains_key(key))
+    }
+
+    /// Whether the key stands for tables: `[[key]]`, `[key]` or inline ones.
+    pub(super) fn has_tables(&self, key: &str) -> bool {
+        self.like.and_then(|like| like.get(key)).is_some_and(|item| match item {
+            Item::Value(Value::Array(array)) => array.iter().any(Value::is_inline_table),
+            item => item.is_table_like() || item.is_array_of_tables(),
+        })
+    }
+
+    /// Takes note of a key that is not read.
+    pub(super) fn pass_over(&mut self, key: &'static str) {
+        self.known.push(key);
     }
 
     /// Reports something about a key that fits by itself.
@@ -220,7 +294,7 @@ impl<'r, 't> Table<'r, 't> {
     }
 
     fn path_of(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        format!("{}{}{key}", self.path, self.joint)
     }
 
     /// Where a key stands; for one that is absent, where its table does.
@@ -231,21 +305,20 @@ impl<'r, 't> Table<'r, 't> {
         span.map(|span| span.start).or(self.offset)
     }
 
-    /// Reports every key that nobody asked for.
-    fn finish(&mut self) {
-        let Some(like) = self.like else { return };
-        let unknown: Vec<(&str, bool)> = like
-            .iter()
-            .filter(|(key, _)| !self.known.contains(key))
-            .map(|(key, item)| (key, item.is_table_like() || item.is_array_of_tables()))
-            .take(MOST_PROBLEMS)
-            .collect();
-        for (key, is_table) in unknown {
-            let kind = if is_table { "table" } else { "key" };
-            let message = format!("unknown {kind}; {}", suggestion(key, &self.known));
-            let path = self.path_of(key);
-            let offset = self.offset_of(key);
-            self.report.add(offset, &path, message);
+    /// Takes note of every key that nobody asked for, and of the table's own as those of the one that `line` begins.
+    fn finish(self, line: &str) {
+        let unknown = self.like.into_iter().flat_map(TableLike::iter);
+        for (key, item) in unknown.filter(|(key, _)| !self.known.contains(key)).take(MOST_PROBLEMS) {
+            let kind = if item.is_table_like() || item.is_array_of_tables() { "table" } else { "key" };
+            let (offset, path, key) = (self.offset_of(key), self.path_of(key), key.to_owned());
+            let known = self.known.clone();
+            if self.report.unknown.len() < MOST_PROBLEMS {
+                self.report.unknown.push(Unknown { offset, path, key, kind, known });
+            }
+        }
+        let tables = &mut self.report.tables;
+        if !line.is_empty() && !tables.iter().any(|(known, _)| known == line) {
+            tables.push((line.to_owned(), self.known));
         }
     }
 }
@@ -265,7 +338,7 @@ pub(super) fn suggestion(word: &str, known: &[&str]) -> String {
 }
 
 /// What a value is, for a message.
-pub(super) fn found(value: &Value) -> String {
+fn found(value: &Value) -> String {
     match value {
         Value::String(text) => format!("the text \"{}\"", printable(text.value(), 40)),
         Value::Integer(number) => format!("the number {}", number.value()),

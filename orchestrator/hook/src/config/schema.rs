@@ -2,7 +2,8 @@
 
 use toml_edit::Value;
 
-use super::reader::{Parsed, Table, Wrong, found, suggestion};
+use super::problem::printable;
+use super::reader::{Parsed, Table, Wrong, suggestion};
 use crate::text::operational;
 
 use super::{BuiltIn, Config, Digest, External, On, Program, Seconds, Stage};
@@ -39,11 +40,19 @@ fn digest(table: &mut Table<'_, '_>, digest: &mut Digest) {
     set(&mut digest.deadline, table.value("deadline", seconds));
     set(&mut digest.drop, table.value("drop", |value| each(value, "built-in stages", built_in)));
     let command = table.value("command", argv);
-    let ids = table.value("stages", |value| each(value, "stage ids", name));
+    // One letter more, and another key.
+    let is_mistyped = table.has_tables("stages");
+    let ids = if is_mistyped {
+        table.pass_over("stages");
+        table.refuse("stages", "expected stage ids, found tables; did you mean [[digest.stage]]?".to_owned());
+        None
+    } else {
+        table.value("stages", |value| each(value, "stage ids", name))
+    };
     let mut names = Vec::new();
-    digest.stages = table.tables("stage", MOST_STAGES, |table| stage(table, &mut names));
+    digest.stages = table.tables("stage", "name", MOST_STAGES, |table| stage(table, &mut names));
 
-    if table.has("stages") && !table.has("command") {
+    if !is_mistyped && table.has("stages") && !table.has("command") {
         table.refuse("stages", "only beside digest.command, which is missing".to_owned());
     }
     if table.has("stage") && table.has("command") {
@@ -105,11 +114,8 @@ fn on(value: &Value) -> Parsed<On> {
 fn built_in(value: &Value) -> Parsed<BuiltIn> {
     let Some(id) = value.as_str() else { return Err(vec![Wrong::value(value, "a built-in stage")]) };
     BuiltIn::from_id(id).ok_or_else(|| {
-        let message = format!(
-            "no built-in stage: {}; {}",
-            found(value),
-            suggestion(id, &BuiltIn::ALL.map(BuiltIn::id))
-        );
+        let suggestion = suggestion(id, &BuiltIn::ALL.map(BuiltIn::id));
+        let message = format!("\"{}\" is no built-in stage; {suggestion}", printable(id, 40));
         vec![Wrong { index: None, span: value.span(), message }]
     })
 }

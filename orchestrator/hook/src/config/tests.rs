@@ -84,7 +84,7 @@ fn unknown_keys_are_errors_with_a_suggestion() {
     insta::assert_snapshot!(messages("[digest]\n  deadlin = 3\n[digset]\nx = 1\n[[digest.stage]]\nname = \"a\"\ncommand = \"b\"\nonn = \"full\"\n"), @r#"
     .dogwatch/config.toml:2:3: digest.deadlin: unknown key; did you mean "deadline"?
     .dogwatch/config.toml:3:2: digset: unknown table; did you mean "digest"?
-    .dogwatch/config.toml:8:1: digest.stage[0].onn: unknown key; did you mean "on"?
+    .dogwatch/config.toml:8:1: digest.stage "a": onn: unknown key; did you mean "on"?
     "#);
 }
 
@@ -97,6 +97,22 @@ fn keys_that_resemble_nothing_are_told_what_there_is() {
 }
 
 #[test]
+fn a_key_of_another_table_is_told_where_it_belongs() {
+    insta::assert_snapshot!(messages("deadline = 3\nname = \"a\"\n[scope]\nlabel = \"A\"\ncommand = [\"a\"]\n[digest]\nrequire = []\n[[digest.stage]]\nname = \"a\"\ncommand = \"b\"\ndrop = []\n"), @r#"
+    .dogwatch/config.toml:1:1: deadline: unknown key; put it below [digest]
+    .dogwatch/config.toml:2:1: name: unknown key; put it below [[digest.stage]]
+    .dogwatch/config.toml:4:1: scope.label: unknown key; put it below [operational]
+    .dogwatch/config.toml:5:1: scope.command: unknown key; put it below [digest]
+    .dogwatch/config.toml:7:1: digest.require: unknown key; put it below [scope]
+    .dogwatch/config.toml:11:1: digest.stage "a": drop: unknown key; put it below [digest]
+    "#);
+    insta::assert_snapshot!(messages("[[stage]]\nname = \"a\"\n[[stages]]\nname = \"b\"\n"), @"
+    .dogwatch/config.toml:1:3: stage: unknown table; did you mean [[digest.stage]]?
+    .dogwatch/config.toml:3:3: stages: unknown table; did you mean [[digest.stage]]?
+    ");
+}
+
+#[test]
 fn values_say_what_was_expected_and_found() {
     insta::assert_snapshot!(messages(r#"
 [digest]
@@ -106,9 +122,9 @@ command = []
 stages = "all"
 "#), @r#"
     .dogwatch/config.toml:3:12: digest.deadline: expected whole seconds from 1 to 86400, found the text "30s"
-    .dogwatch/config.toml:4:17: digest.drop[1]: no built-in stage: the text "capabilites"; did you mean "capabilities"?
+    .dogwatch/config.toml:4:17: digest.drop[1]: "capabilites" is no built-in stage; did you mean "capabilities"?
     .dogwatch/config.toml:4:32: digest.drop[2]: expected a built-in stage, found the number 3
-    .dogwatch/config.toml:4:35: digest.drop[3]: no built-in stage: the text "zzz"; expected one of helm, instructions, wakes, orientation, follow-ups, repository, network, work, capabilities, profile, next-step
+    .dogwatch/config.toml:4:35: digest.drop[3]: "zzz" is no built-in stage; expected one of helm, instructions, wakes, orientation, follow-ups, repository, network, work, capabilities, profile, next-step
     .dogwatch/config.toml:5:11: digest.command: expected a program and its arguments, found an empty array
     .dogwatch/config.toml:6:10: digest.stages: expected an array of stage ids, found the text "all"
     "#);
@@ -159,17 +175,17 @@ name = "x"
 command = 3
 "#), @r#"
     .dogwatch/config.toml:2:1: digest.stage[0].name: missing
-    .dogwatch/config.toml:6:1: digest.stage[1].name: "helm" is a built-in stage; expected a name of its own
-    .dogwatch/config.toml:7:11: digest.stage[1].command: expected a program and its arguments, found an empty array
-    .dogwatch/config.toml:10:8: digest.stage[2].name: expected a name of at most 64 ASCII letters, digits, ".", "_", "-", found the text "two words"
-    .dogwatch/config.toml:11:11: digest.stage[2].command: expected a program in first place, found an array
-    .dogwatch/config.toml:12:12: digest.stage[2].deadline: expected whole seconds from 1 to 86400, found the number 0
-    .dogwatch/config.toml:13:6: digest.stage[2].on: expected "full", "reemit" or "both", found the text "never"
-    .dogwatch/config.toml:17:17: digest.stage[3].command[1]: expected text, found the number 1
-    .dogwatch/config.toml:17:20: digest.stage[3].command[2]: expected text without a NUL character, found the text "b\u{0}"
-    .dogwatch/config.toml:20:1: digest.stage[4].name: another stage is named "twin"
-    .dogwatch/config.toml:21:11: digest.stage[4].command: expected a command, found the text "  "
-    .dogwatch/config.toml:25:11: digest.stage[5].command: expected an array of a program and its arguments, or one line for /bin/sh, found the number 3
+    .dogwatch/config.toml:6:1: digest.stage "helm": name: "helm" is a built-in stage; expected a name of its own
+    .dogwatch/config.toml:7:11: digest.stage "helm": command: expected a program and its arguments, found an empty array
+    .dogwatch/config.toml:10:8: digest.stage "two words": name: expected a name of at most 64 ASCII letters, digits, ".", "_", "-", found the text "two words"
+    .dogwatch/config.toml:11:11: digest.stage "two words": command: expected a program in first place, found an array
+    .dogwatch/config.toml:12:12: digest.stage "two words": deadline: expected whole seconds from 1 to 86400, found the number 0
+    .dogwatch/config.toml:13:6: digest.stage "two words": on: expected "full", "reemit" or "both", found the text "never"
+    .dogwatch/config.toml:17:17: digest.stage "twin": command[1]: expected text, found the number 1
+    .dogwatch/config.toml:17:20: digest.stage "twin": command[2]: expected text without a NUL character, found the text "b\u{0}"
+    .dogwatch/config.toml:20:1: digest.stage "twin": name: another stage is named "twin"
+    .dogwatch/config.toml:21:11: digest.stage "twin": command: expected a command, found the text "  "
+    .dogwatch/config.toml:25:11: digest.stage "x": command: expected an array of a program and its arguments, or one line for /bin/sh, found the number 3
     "#);
 }
 
@@ -189,10 +205,7 @@ fn tables_and_values_are_not_mistaken_for_each_other() {
     insta::assert_snapshot!(messages("[digest]\nstage = \"lint\"\n"), @r#".dogwatch/config.toml:2:1: digest.stage: expected tables, each below a line [[digest.stage]], found the text "lint""#);
     insta::assert_snapshot!(messages("[digest.stage]\nname = \"lint\"\n"), @".dogwatch/config.toml:1:9: digest.stage: expected tables, each below a line [[digest.stage]], found a table");
     insta::assert_snapshot!(messages("[digest.deadline]\nseconds = 3\n"), @".dogwatch/config.toml:1:1: digest.deadline: expected whole seconds from 1 to 86400, found a table");
-    insta::assert_snapshot!(messages("[[digest.stages]]\nname = \"lint\"\n"), @r#"
-    .dogwatch/config.toml:1:1: digest.stages: expected an array of stage ids, found a table
-    .dogwatch/config.toml:1:10: digest.stages: only beside digest.command, which is missing
-    "#);
+    insta::assert_snapshot!(messages("[[digest.stages]]\nname = \"lint\"\n"), @".dogwatch/config.toml:1:10: digest.stages: expected stage ids, found tables; did you mean [[digest.stage]]?");
 }
 
 #[test]
@@ -267,20 +280,29 @@ fn only_a_regular_file_of_bounded_size_is_read() {
     let message = || load(&home).problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
 
     std::fs::create_dir_all(&file).unwrap();
-    insta::assert_snapshot!(message(), @".dogwatch/config.toml: expected a readable file: not a regular file");
+    insta::assert_snapshot!(message(), @".dogwatch/config.toml cannot be read: not a regular file");
     std::fs::remove_dir(&file).unwrap();
 
     std::fs::write(root.path().join("elsewhere"), "").unwrap();
     std::os::unix::fs::symlink(root.path().join("elsewhere"), &file).unwrap();
-    insta::assert_snapshot!(message(), @".dogwatch/config.toml: expected a readable file: not a regular file");
+    insta::assert_snapshot!(message(), @".dogwatch/config.toml cannot be read: not a regular file");
     std::fs::remove_file(&file).unwrap();
 
     nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    insta::assert_snapshot!(message(), @".dogwatch/config.toml: expected a readable file: not a regular file");
+    insta::assert_snapshot!(message(), @".dogwatch/config.toml cannot be read: not a regular file");
     std::fs::remove_file(&file).unwrap();
 
+    // As root everything can be read.
+    std::fs::write(&file, "").unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+    let said = message();
+    assert!(said.is_empty() || said == ".dogwatch/config.toml cannot be read: permission denied", "{said}");
+    std::fs::remove_file(&file).unwrap();
+    let denied = ReadError::Io(std::io::Error::from_raw_os_error(nix::libc::EACCES));
+    assert_eq!(cause(&denied), "permission denied");
+
     std::fs::write(&file, "#".repeat(1024 * 1024 + 1)).unwrap();
-    insta::assert_snapshot!(message(), @".dogwatch/config.toml: expected a readable file: larger than 1048576 bytes");
+    insta::assert_snapshot!(message(), @".dogwatch/config.toml cannot be read: larger than 1048576 bytes");
 }
 
 /// Text that is nearly a config, which reaches further than arbitrary text.

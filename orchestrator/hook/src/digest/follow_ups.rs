@@ -4,19 +4,21 @@ use std::fmt::Write as _;
 
 use super::ground::Ground;
 use super::unreadable::unreadable;
-use crate::home::follow_ups::{self, FollowUp};
+use crate::home::follow_ups::{self, FollowUp, FollowUps};
 
 const NAME: &str = ".dogwatch/follow-ups.md";
 const MOST_LINES: usize = 10;
 
-/// The follow-ups that are due, oldest first, or one line if the file cannot be read.
+/// The follow-ups that are due, oldest first, and those that never come due; one line if the file cannot be read.
 pub fn text(ground: &Ground) -> Option<String> {
-    let mut due = match due(ground)? {
-        Ok(due) => due,
+    let found = match follow_ups::read(ground.home.as_deref()?) {
+        Ok(found) => found,
         Err(error) => return Some(unreadable(NAME, &error)),
     };
+    let undated = undated(&found.undated);
+    let mut due = due_of(ground, found);
     if due.is_empty() {
-        return None;
+        return undated;
     }
     // Stable: items of one day stay in the order of the file.
     due.sort_by_key(|item| item.date);
@@ -27,14 +29,37 @@ pub fn text(ground: &Ground) -> Option<String> {
     if let Some(more) = due.len().checked_sub(MOST_LINES).filter(|&more| more > 0) {
         let _ = write!(out, "\nand {more} more in {NAME}");
     }
+    if let Some(undated) = undated {
+        out.extend(["\n", &undated]);
+    }
     Some(out)
 }
 
-/// What is due in the home, in the order of the file; `None` without a home.
-pub(super) fn due(ground: &Ground) -> Option<Result<Vec<FollowUp>, crate::home::read::ReadError>> {
+/// A line for the items at these lines, which would otherwise be forgotten without a word.
+fn undated(lines: &[usize]) -> Option<String> {
+    match lines {
+        [] => None,
+        [line] => Some(format!(
+            "Line {line} of {NAME} begins with no date that is understood (2026-11-30 is), so it never comes due."
+        )),
+        [line, ..] => Some(format!(
+            "{} items of {NAME}, the first on line {line}, begin with no date that is understood (2026-11-30 is), so \
+             they never come due.",
+            lines.len()
+        )),
+    }
+}
+
+/// How many are due; none without a home, or where the file cannot be read.
+pub(super) fn count_due(ground: &Ground) -> usize {
+    let found = ground.home.as_deref().and_then(|home| follow_ups::read(home).ok());
+    found.map_or(0, |found| due_of(ground, found).len())
+}
+
+/// What is due, in the order of the file.
+fn due_of(ground: &Ground, found: FollowUps) -> Vec<FollowUp> {
     let today = ground.now.date();
-    let items = follow_ups::read(ground.home.as_deref()?);
-    Some(items.map(|items| items.into_iter().filter(|item| item.is_due(today)).collect()))
+    found.items.into_iter().filter(|item| item.is_due(today)).collect()
 }
 
 #[cfg(test)]
@@ -76,6 +101,16 @@ mod tests {
         assert_eq!(said.lines().count(), 12);
         assert!(said.contains("- 2026-11-01 item 1\n") && !said.contains("item 11"), "{said}");
         assert!(said.ends_with("\nand 3 more in .dogwatch/follow-ups.md"), "{said}");
+    }
+
+    #[test]
+    fn items_that_never_come_due_are_one_line() {
+        assert_snapshot!(with("- 2026-12-01 later\n- 30.11.2026 call\n").unwrap(), @"Line 2 of .dogwatch/follow-ups.md begins with no date that is understood (2026-11-30 is), so it never comes due.");
+        assert_snapshot!(with("- 2026-11-30 today\n- Nov 30, 2026 call\n- [ ] no date\n- [x] done\n").unwrap(), @"
+        Follow-ups due (tick with [x] in .dogwatch/follow-ups.md when done):
+        - 2026-11-30 today
+        2 items of .dogwatch/follow-ups.md, the first on line 2, begin with no date that is understood (2026-11-30 is), so they never come due.
+        ");
     }
 
     #[test]

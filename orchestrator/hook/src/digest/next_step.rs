@@ -1,27 +1,23 @@
 //! The stage `next-step`: what to do now.
 
-use super::follow_ups;
 use super::ground::Ground;
+use super::{follow_ups, repository};
 use crate::home::pointer::Pointer;
-use crate::text::{line, shorten};
+use crate::home::root::HOME;
+use crate::text::shorten;
 
 /// How much of the next action is repeated here; the whole of it stands in `orientation`.
 const ACTION_CHARS: usize = 120;
 
 /// One or two lines, derived from what the home says; nothing if the pointer cannot be read (`orientation` says so).
 pub fn text(ground: &Ground) -> Option<String> {
-    let Some(home) = ground.home.as_deref() else {
-        return Some(
-            "No home here: `dogwatch init` adds one (a pointer carried from session to session, follow-ups that come \
-             due, the project's own stages)."
-                .to_owned(),
-        );
-    };
+    let Some(home) = ground.home.as_deref() else { return without_home(ground) };
     let pointer = Pointer::read(home).ok()?.unwrap_or_default();
-    let due = follow_ups::due(ground).and_then(Result::ok).unwrap_or_default().len();
+    let due = follow_ups::count_due(ground);
     let then = if due > 0 { "\nThen look at the follow-ups that are due." } else { "" };
-    if let Some(action) = pointer.next_action.as_deref().and_then(first_step) {
-        let blocked = if pointer.blockers.is_some() { ", minding the blockers" } else { "" };
+    if let Some(action) = pointer.next_step() {
+        let blocked = if pointer.is_blocked() { ", minding the blockers" } else { "" };
+        let action = shorten(&action, ACTION_CHARS);
         return Some(format!("Begin with the next action{blocked}: {action}{then}"));
     }
     if due > 0 {
@@ -32,19 +28,31 @@ pub fn text(ground: &Ground) -> Option<String> {
          the next session."
             .to_owned()
     } else {
-        "The pointer names no next action: before you stop, write one into .dogwatch/pointer.md.".to_owned()
+        "The pointer names no next action: before you stop, add one to .dogwatch/pointer.md, below a heading `Next \
+         action`."
+            .to_owned()
     })
 }
 
-/// The first line of the action that says something, without its list marker.
-fn first_step(action: &str) -> Option<String> {
-    let first = action.lines().find(|line| line.contains(char::is_alphanumeric))?;
-    let bare = first.trim_start_matches(|c: char| c.is_whitespace() || "-*+>#".contains(c));
-    let bare = match bare.split_once(". ") {
-        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest,
-        _ => bare,
-    };
-    Some(shorten(&line(bare), ACTION_CHARS).into_owned())
+/// What a home would bring, or why there can be none.
+fn without_home(ground: &Ground) -> Option<String> {
+    if let Ok(data) = ground.root.join(HOME).symlink_metadata()
+        && !data.is_dir()
+    {
+        let found = if data.is_symlink() { "a link" } else { "a file" };
+        return Some(format!(
+            "`{HOME}` is {found} and no folder, so there is no home here: move it away, then run `dogwatch init`."
+        ));
+    }
+    // There is no work tree to put a home into.
+    if repository::is_bare(ground) {
+        return None;
+    }
+    Some(
+        "No home here: `dogwatch init` adds one (a pointer carried from session to session, follow-ups that come due, \
+         the project's own stages)."
+            .to_owned(),
+    )
 }
 
 #[cfg(test)]
@@ -77,9 +85,43 @@ mod tests {
     #[test]
     fn blockers_and_due_follow_ups_are_named() {
         assert_snapshot!(with("# Next action\n- [ ] Fix it\n# Blockers\na key\n", "- 2026-11-30 call them").unwrap(), @"
-        Begin with the next action, minding the blockers: [ ] Fix it
+        Begin with the next action, minding the blockers: Fix it
         Then look at the follow-ups that are due.
         ");
+    }
+
+    #[test]
+    fn blockers_that_are_none_are_not_minded() {
+        assert_snapshot!(with("# Next action\n- [x] done\n- [ ] open\n# Blockers\n- none\n", "").unwrap(), @"Begin with the next action: open");
+    }
+
+    #[test]
+    fn text_without_a_place_is_not_to_be_written_over() {
+        for pointer in ["## Status\nhalf way\n", "just text", "# Next action\n- [x] done\n"] {
+            let said = with(pointer, "").unwrap();
+            assert!(said.starts_with("The pointer names no next action: before you stop, add one"), "{said}");
+        }
+        assert_snapshot!(with("- **Next steps**: Fix it\n- Blockers: none\n", "").unwrap(), @"Begin with the next action: Fix it");
+    }
+
+    #[test]
+    fn a_home_that_is_no_folder_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().join(".dogwatch");
+        fs::write(&home, "").unwrap();
+        assert_snapshot!(text(&Ground::at(root.path())).unwrap(), @"`.dogwatch` is a file and no folder, so there is no home here: move it away, then run `dogwatch init`.");
+        fs::remove_file(&home).unwrap();
+        std::os::unix::fs::symlink("elsewhere", &home).unwrap();
+        assert_snapshot!(text(&Ground::at(root.path())).unwrap(), @"`.dogwatch` is a link and no folder, so there is no home here: move it away, then run `dogwatch init`.");
+    }
+
+    #[test]
+    fn a_bare_repository_has_no_place_for_a_home() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::create_dir(root.path().join("objects")).unwrap();
+        fs::create_dir(root.path().join("refs")).unwrap();
+        assert_eq!(text(&Ground::at(root.path())), None);
     }
 
     #[test]
@@ -102,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_pointer_without_a_next_action_is_to_be_completed() {
-        assert_snapshot!(with("# Scope\nx\n", "").unwrap(), @"The pointer names no next action: before you stop, write one into .dogwatch/pointer.md.");
+        assert_snapshot!(with("# Scope\nx\n", "").unwrap(), @"The pointer names no next action: before you stop, add one to .dogwatch/pointer.md, below a heading `Next action`.");
     }
 
     #[test]

@@ -6,11 +6,17 @@ use jiff::{SignedDuration, ZonedDateTime};
 
 use super::ground::Ground;
 use super::unreadable::unreadable;
-use crate::home::pointer::{Pointer, Written};
+use crate::home::pointer::{Mark, Other, Pointer, Written, bare_item};
+use crate::text::shorten;
 
 const NAME: &str = ".dogwatch/pointer.md";
 /// How much of one section is shown: a long one must not push the others out.
 const SECTION_BYTES: usize = 1200;
+/// How much is shown of text that belongs to no section: enough to see what it is.
+const OTHER_BYTES: usize = 800;
+/// How many headings that are not known are named.
+const MOST_HEADINGS: usize = 5;
+const HEADING_CHARS: usize = 40;
 /// How much of the pointer is shown.
 const TOTAL_BYTES: usize = 4 * 1024;
 
@@ -24,6 +30,10 @@ pub fn text(ground: &Ground) -> Option<String> {
         return None;
     }
     let age = pointer.date.and_then(|written| age(written, &ground.now));
+    let age = age.or_else(|| {
+        let value = pointer.date_not_understood.as_deref()?;
+        Some(format!("its date \"{value}\" is not understood, write it like 2026-11-30"))
+    });
     let mut out = format!("Pointer ({NAME}, {}):", age.as_deref().unwrap_or("undated"));
     let mut whole = true;
     for (label, section) in [
@@ -34,8 +44,14 @@ pub fn text(ground: &Ground) -> Option<String> {
         ("Resume note", &pointer.resume_note),
     ] {
         if let Some(section) = section {
-            whole &= append(&mut out, label, section);
+            let end = TOTAL_BYTES.min(out.len() + SECTION_BYTES);
+            whole &= append(&mut out, label, section, end);
         }
+    }
+    if let Some(other) = &pointer.other {
+        let _ = write!(out, "\n{}:", where_other_stands(other));
+        let end = out.len() + OTHER_BYTES;
+        whole &= append_lines(&mut out, String::new(), &other.text, end);
     }
     if !whole {
         out.push_str("\n(Cut here; read the rest in ");
@@ -45,19 +61,45 @@ pub fn text(ground: &Ground) -> Option<String> {
     Some(out)
 }
 
-/// Appends a section, as far as it fits, and says whether it did. The lines of a longer section are indented: they are
-/// data and must not pass for lines of the digest.
-fn append(out: &mut String, label: &str, section: &str) -> bool {
-    let end = TOTAL_BYTES.min(out.len() + SECTION_BYTES);
-    if !section.contains('\n') {
-        let fits = out.len() + label.len() + section.len() + "\n: ".len() <= end;
-        if fits {
-            let _ = write!(out, "\n{label}: {}", section.trim_start());
-        }
-        return fits;
+/// What text that belongs to no section stands under, and what is expected.
+fn where_other_stands(other: &Other) -> String {
+    let mut out = match other.headings.len() {
+        0 => "Under no heading".to_owned(),
+        1 => "Under an unknown heading".to_owned(),
+        _ => "Under unknown headings".to_owned(),
+    };
+    for (at, heading) in other.headings.iter().take(MOST_HEADINGS).enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        let _ = write!(out, "{comma} \"{}\"", shorten(heading, HEADING_CHARS));
     }
-    let mut pending = format!("\n{label}:");
-    for line in section.lines() {
+    if let Some(more) = other.headings.len().checked_sub(MOST_HEADINGS).filter(|&more| more > 0) {
+        let _ = write!(out, " and {more} more");
+    }
+    out.push_str(" (known are Scope, Next action, Blockers, Reading list, Resume note)");
+    out
+}
+
+/// Appends a section, as far as it fits before `end`, and says whether it did.
+fn append(out: &mut String, label: &str, section: &str, end: usize) -> bool {
+    if section.contains('\n') {
+        return append_lines(out, format!("\n{label}:"), section, end);
+    }
+    // The marker of a list of one says nothing on one line; that it is ticked off does.
+    let text = match bare_item(section) {
+        (Some(Mark::Ticked), text) => format!("[x] {text}"),
+        (_, text) => text.to_owned(),
+    };
+    let fits = out.len() + label.len() + text.len() + "\n: ".len() <= end;
+    if fits {
+        let _ = write!(out, "\n{label}: {text}");
+    }
+    fits
+}
+
+/// Appends lines, as far as they fit before `end`, and says whether they did. They are indented: they are data and must
+/// not pass for lines of the digest. What is `pending` goes out with the first line.
+fn append_lines(out: &mut String, mut pending: String, text: &str, end: usize) -> bool {
+    for line in text.lines() {
         // A blank line is appended with the next line that fits, never left at a cut.
         if line.is_empty() {
             pending.push('\n');
@@ -78,24 +120,40 @@ fn age(written: Written, now: &ZonedDateTime) -> Option<String> {
     let until = written.until(now.time_zone())?;
     let days = (now.date() - until.date()).get_days();
     let since = now.duration_since(&until);
-    if matches!(written, Written::Day(_)) {
-        return Some(match days {
-            ..0 => format!("dated {}, which is in the future", until.date()),
-            0 => "written today".to_owned(),
-            1 => "written yesterday".to_owned(),
-            _ => format!("written {days} days ago"),
-        });
-    }
-    // Clocks of two machines differ a little.
+    // Clocks of two machines differ a little, and a day covers to its end.
     let slack = SignedDuration::from_mins(5);
+    if days < 0 && since < -slack {
+        return Some(format!("dated {}, which is in the future", until.date()));
+    }
+    let is_day = matches!(written, Written::Day(_));
     Some(match (since.as_mins(), since.as_hours()) {
-        _ if since < -slack => format!("dated {}, which is in the future", until.date()),
+        _ if days < 1 && (is_day || since < -slack) => "written today".to_owned(),
+        _ if is_day && days == 1 => "written yesterday".to_owned(),
+        _ if is_day => ago(days),
         (..2, _) => "written just now".to_owned(),
         (minutes @ ..60, _) => format!("written {minutes} minutes ago"),
         (_, 1) => "written an hour ago".to_owned(),
         (_, hours @ ..48) => format!("written {hours} hours ago"),
-        _ => format!("written {days} days ago"),
+        _ => ago(days),
     })
+}
+
+/// So many days, from two on, in the unit in which they mean something.
+fn ago(days: i32) -> String {
+    match days {
+        ..61 => format!("written {days} days ago"),
+        // The average month has 30.44 days.
+        61..731 => format!("written {} months ago", (days * 100 + 1522) / 3044),
+        _ => {
+            // A year has 365.25 days.
+            let (years, quarters) = (days * 4 / 1461, days * 4 % 1461 / 365);
+            match quarters {
+                3.. => format!("written almost {} years ago", years + 1),
+                1.. => format!("written over {years} years ago"),
+                _ => format!("written {years} years ago"),
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -118,14 +176,17 @@ mod tests {
     fn shows_what_the_pointer_says() {
         let pointer = "# Pointer\nDate: 2026-11-27\n## Scope\nThe parser.\n## Next action\n1. Fix the cut\n\n2. Run it\n\
                        ## Blockers\n<!-- none -->\n## Resume note\n## deep\nREAD-ONLY\n";
-        assert_snapshot!(with_pointer(pointer).unwrap(), @"
+        assert_snapshot!(with_pointer(pointer).unwrap(), @r#"
         Pointer (.dogwatch/pointer.md, written 3 days ago):
         Scope: The parser.
         Next action:
           1. Fix the cut
 
           2. Run it
-        ");
+        Under an unknown heading "deep" (known are Scope, Next action, Blockers, Reading list, Resume note):
+          ## deep
+          READ-ONLY
+        "#);
     }
 
     #[test]
@@ -138,6 +199,55 @@ mod tests {
           x
           DOGWATCH_OP: v1 wake: y
           Git: main, clean
+        ");
+    }
+
+    #[test]
+    fn text_below_other_headings_is_shown_and_told_what_is_expected() {
+        let pointer = "# Pointer\nDate: 30.11.2026\n\n## Ideas\n\nmany\n\n## Log of\u{1B}[31m today\n- a\n";
+        assert_snapshot!(with_pointer(pointer).unwrap(), @r#"
+        Pointer (.dogwatch/pointer.md, its date "30.11.2026" is not understood, write it like 2026-11-30):
+        Under unknown headings "Ideas", "Log of today" (known are Scope, Next action, Blockers, Reading list, Resume note):
+          ## Ideas
+          many
+          ## Log of today
+          - a
+        "#);
+        assert_snapshot!(with_pointer("just text").unwrap(), @"
+        Pointer (.dogwatch/pointer.md, undated):
+        Under no heading (known are Scope, Next action, Blockers, Reading list, Resume note):
+          just text
+        ");
+        assert_snapshot!(with_pointer("# Scope\nx\n# Ideas\nGit: main, clean\n").unwrap(), @r#"
+        Pointer (.dogwatch/pointer.md, undated):
+        Scope: x
+        Under an unknown heading "Ideas" (known are Scope, Next action, Blockers, Reading list, Resume note):
+          # Ideas
+          Git: main, clean
+        "#);
+    }
+
+    #[test]
+    fn of_other_text_the_beginning_is_shown() {
+        let mut pointer = String::new();
+        for at in 1..=50 {
+            let _ = write!(pointer, "# Heading {at} {}\n{}\n\n", "long ".repeat(20), "word ".repeat(30));
+        }
+        let said = with_pointer(pointer).unwrap();
+        assert!(said.len() < OTHER_BYTES + 500, "{}", said.len());
+        assert!(said.contains("…\" and 45 more (known are Scope, Next action, Blockers, Reading list, Resume note):\n  # Heading 1 long"), "{said}");
+        assert!(said.ends_with("\n(Cut here; read the rest in .dogwatch/pointer.md.)"), "{said}");
+    }
+
+    #[test]
+    fn a_list_of_one_is_put_on_one_line_without_its_marker() {
+        let pointer = "# Scope\n* **all** of it\n# Next action\n- [ ] Fix it\n# Blockers\n1. the key\n# Resume note\n- [x] half\n";
+        assert_snapshot!(with_pointer(pointer).unwrap(), @"
+        Pointer (.dogwatch/pointer.md, undated):
+        Scope: **all** of it
+        Next action: Fix it
+        Blockers: the key
+        Resume note: [x] half
         ");
     }
 
@@ -169,6 +279,20 @@ mod tests {
         assert!(said.ends_with("\n(Cut here; read the rest in .dogwatch/pointer.md.)"), "{said}");
     }
 
+    #[test]
+    fn a_day_is_today_at_every_moment_of_it() {
+        for (zone, now) in [
+            (0, "2026-11-30T00:00:00Z"),
+            (0, "2026-11-30T23:59:59.999999999Z"),
+            (12, "2026-11-29T12:00:00Z"),
+            (-11, "2026-12-01T10:59:59Z"),
+        ] {
+            let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(zone));
+            let now = now.parse::<jiff::Timestamp>().unwrap().to_zoned_datetime(zone);
+            assert_eq!(age(Written::parse("2026-11-30").unwrap(), &now).unwrap(), "written today", "{now}");
+        }
+    }
+
     #[rstest]
     #[case::moment("2026-11-30T11:59:30Z", "written just now")]
     #[case::clock_a_little_ahead("2026-11-30T12:04:00Z", "written just now")]
@@ -178,7 +302,16 @@ mod tests {
     #[case::days("2026-11-27T23:00:00Z", "written 3 days ago")]
     #[case::today("2026-11-30", "written today")]
     #[case::yesterday("2026-11-29", "written yesterday")]
-    #[case::long_ago("2025-11-30", "written 365 days ago")]
+    #[case::sixty_days("2026-10-01", "written 60 days ago")]
+    #[case::months("2026-09-30", "written 2 months ago")]
+    #[case::long_ago("2025-11-30", "written 12 months ago")]
+    #[case::two_years_less_a_day("2024-12-01", "written 24 months ago")]
+    #[case::two_years("2024-11-29", "written 2 years ago")]
+    #[case::over_two_years("2024-06-01", "written over 2 years ago")]
+    #[case::almost_three_years("2024-01-01T12:00:00Z", "written almost 3 years ago")]
+    #[case::three_years("2023-11-30", "written 3 years ago")]
+    #[case::later_today("2026-11-30T18:00:00Z", "written today")]
+    #[case::later_today_local("2026-11-30 23:59", "written today")]
     #[case::future_day("2026-12-01", "dated 2026-12-01, which is in the future")]
     #[case::future("2026-12-24T12:00:00Z", "dated 2026-12-24, which is in the future")]
     #[case::far_future("9999-12-29", "dated 9999-12-29, which is in the future")]

@@ -3,8 +3,9 @@
 use std::io::Read;
 
 use super::ground::Ground;
+use super::unreadable::unreadable;
 use crate::home::read::{self, ReadError};
-use crate::text::{clean_bytes, cut_bytes, line};
+use crate::text::{clean, cut_bytes, line};
 
 /// How much of the profile is shown.
 const SHOWN_BYTES: usize = 4 * 1024;
@@ -25,8 +26,8 @@ pub struct Profile {
 pub fn text(ground: &Ground, welcomed: bool) -> Profile {
     let Some(path) = ground.profile.as_deref() else { return Profile::default() };
     let name = line(&path.to_string_lossy());
-    let text = match beginning(path) {
-        Ok(bytes) => shown(&name, &bytes),
+    let text = match beginning(path).and_then(|bytes| shown(&name, &bytes)) {
+        Ok(shown) => shown,
         Err(ReadError::Missing) if welcomed => None,
         Err(ReadError::Missing) => {
             let text = format!(
@@ -35,7 +36,7 @@ pub fn text(ground: &Ground, welcomed: bool) -> Profile {
             );
             return Profile { text: Some(text), welcome: true };
         }
-        Err(error) => Some(format!("The person's profile {name} cannot be read: {error}.")),
+        Err(error) => Some(unreadable(&format!("The person's profile {name}"), &error)),
     };
     Profile { text, welcome: false }
 }
@@ -47,23 +48,24 @@ fn beginning(path: &std::path::Path) -> Result<Vec<u8>, ReadError> {
     Ok(bytes)
 }
 
-fn shown(name: &str, bytes: &[u8]) -> Option<String> {
+fn shown(name: &str, bytes: &[u8]) -> Result<Option<String>, ReadError> {
     let more = bytes.len() > SHOWN_BYTES;
-    // What the cut leaves of a character in the middle is no replacement character.
-    let mut bytes = &bytes[..bytes.len().min(SHOWN_BYTES)];
-    if more
-        && let Err(error) = std::str::from_utf8(bytes)
-        && error.error_len().is_none()
-    {
-        bytes = &bytes[..error.valid_up_to()];
-    }
-    let cleaned = clean_bytes(bytes);
+    let bytes = &bytes[..bytes.len().min(SHOWN_BYTES)];
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        // A character that the cut goes through is none that is wrong.
+        Err(error) if more && error.error_len().is_none() => {
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).map_err(|_| ReadError::NotText)?
+        }
+        Err(_) => return Err(ReadError::NotText),
+    };
+    let cleaned = clean(text);
     let body = cut_bytes(cleaned.trim(), SHOWN_BYTES).trim_end();
     if body.is_empty() {
-        return None;
+        return Ok(None);
     }
     let end = if more { format!("\n(Cut here; read the rest in {name}.)") } else { String::new() };
-    Some(format!("The person's profile ({name}):\n{body}{end}"))
+    Ok(Some(format!("The person's profile ({name}):\n{body}{end}")))
 }
 
 #[cfg(test)]
@@ -120,9 +122,18 @@ mod tests {
         assert!(said.len() < SHOWN_BYTES + 150);
         assert!(!said.contains('\u{FFFD}'));
         assert!(said.ends_with("\n(Cut here; read the rest in CONFIG/profile.md.)"), "{said}");
-        // No character longer in cleaned form than its bytes were may break the bound.
-        let said = with(Some(&[0xFF; 4096]), false).text.unwrap();
-        assert!(said.len() < SHOWN_BYTES + 150);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_one_line() {
+        let cut_in_a_character = "🙂".as_bytes()[..3].to_vec();
+        for bytes in [b"Terse.\xFF\n".to_vec(), vec![0xFF; 5000], cut_in_a_character] {
+            let said = with(Some(&bytes), false);
+            assert!(!said.welcome);
+            insta::allow_duplicates! {
+                insta::assert_snapshot!(said.text.unwrap(), @"The person's profile CONFIG/profile.md cannot be read: not UTF-8 text; save it as UTF-8, then run `dogwatch open` again.");
+            }
+        }
     }
 
     #[test]
@@ -131,7 +142,7 @@ mod tests {
         let path = folder.path().join("profile.md");
         std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
         let said = text(&Ground { profile: Some(path), ..Ground::at(folder.path()) }, false);
-        assert!(said.text.unwrap().ends_with("profile.md cannot be read: not a regular file."));
+        assert!(said.text.unwrap().contains("profile.md cannot be read: not a regular file; "));
         assert!(!said.welcome);
     }
 }

@@ -8,6 +8,7 @@ mod porcelain;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use self::porcelain::{Head, Status};
 use super::ground::Ground;
@@ -55,7 +56,9 @@ pub const NOT_INHERITED: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
-/// The program and its arguments; `None` outside of a git checkout.
+/// The program and its arguments; `None` where there is no sign of git.
+///
+/// Outside of a checkout, in a bare repository or where `.git` leads nowhere, git is only asked what it makes of it.
 ///
 /// A repository's own config can name programs. Those that `git status` could start are switched off: the file-system
 /// monitor, hooks, automatic maintenance, a pager, and the `git status` of each submodule, which obeys that submodule's
@@ -67,9 +70,12 @@ pub const NOT_INHERITED: &[&str] = &[
 /// and whose time stamp or size differs from the index. Without it every touched LFS file would count as changed. A
 /// clone brings no config; whoever can write `.git/config` can run programs through any other git command, too.
 pub fn command(ground: &Ground) -> Option<Vec<OsString>> {
-    let top = ground.git.as_ref()?.top.as_os_str();
-    let mut work_tree = OsString::from("--work-tree=");
-    work_tree.push(top);
+    let is_odd = || is_bare(ground) || ground.root.join(".git").symlink_metadata().is_ok();
+    let top = match &ground.git {
+        Some(place) => place.top.as_os_str(),
+        None if is_odd() => ground.root.as_os_str(),
+        None => return None,
+    };
     let mut argv: Vec<OsString> = [
         "git",
         "--no-pager",
@@ -85,7 +91,14 @@ pub fn command(ground: &Ground) -> Option<Vec<OsString>> {
     ]
     .map(OsString::from)
     .into();
-    argv.extend([top.to_owned(), work_tree]);
+    argv.push(top.to_owned());
+    if ground.git.is_none() {
+        argv.extend(["rev-parse", "--is-bare-repository"].map(OsString::from));
+        return Some(argv);
+    }
+    let mut work_tree = OsString::from("--work-tree=");
+    work_tree.push(top);
+    argv.push(work_tree);
     argv.extend(
         [
             "status",
@@ -103,11 +116,27 @@ pub fn command(ground: &Ground) -> Option<Vec<OsString>> {
     Some(argv)
 }
 
+/// Whether the root is a git dir itself, with no checkout around it: a bare repository.
+pub fn is_bare(ground: &Ground) -> bool {
+    ground.git.is_none() && is_git_dir(&ground.root)
+}
+
+/// Whether a folder has what git asks of a git dir.
+pub fn is_git_dir(folder: &Path) -> bool {
+    let head = folder.join("HEAD").symlink_metadata();
+    head.is_ok_and(|head| head.is_file() || head.is_symlink())
+        && folder.join("objects").is_dir()
+        && folder.join("refs").is_dir()
+}
+
 /// One line if nothing is unusual, else a few: an operation that is under way, the first paths that differ.
 ///
 /// `stdout` is what [`command`] printed; if it was cut, the counts say so.
 pub fn render(ground: &Ground, stdout: &[u8]) -> Option<String> {
-    let place = ground.git.as_ref()?;
+    let Some(place) = &ground.git else {
+        let is_bare = stdout.trim_ascii() == b"true";
+        return is_bare.then(|| "Git: a bare repository, without a work tree".to_owned());
+    };
     let status = Status::parse(stdout);
     let head = match &status.head {
         Some(Head::Branch(name)) => data(name),
@@ -134,6 +163,9 @@ pub fn render(ground: &Ground, stdout: &[u8]) -> Option<String> {
     }
     if status.paths.is_empty() {
         out.push_str(if status.cut { ", state unknown" } else { ", clean" });
+        if !status.cut && place.top.join(".gitmodules").symlink_metadata().is_ok() {
+            out.push_str(" (work inside submodules not looked at)");
+        }
     }
     if let Some(upstream) = &status.upstream {
         let name = data(upstream);
@@ -172,9 +204,15 @@ pub fn render(ground: &Ground, stdout: &[u8]) -> Option<String> {
     Some(out)
 }
 
-/// One line for when git is missing, failed or took too long: the branch as git's files tell it, and `why`.
+/// One line for when git is missing, failed or took too long: the branch as git's files tell it, and `why`. To be called
+/// only where there is a [`command`].
 pub fn fallback(ground: &Ground, why: &str) -> Option<String> {
-    let head = read::bytes(&ground.git.as_ref()?.dir.join("HEAD"), 4096).unwrap_or_default();
+    let why = shorten(&line(why), 120).into_owned();
+    let Some(place) = &ground.git else {
+        let what = if is_bare(ground) { "a bare repository" } else { "`.git` leads to no repository" };
+        return Some(format!("Git: {what}: {why}"));
+    };
+    let head = read::bytes(&place.dir.join("HEAD"), 4096).unwrap_or_default();
     let head = head.trim_ascii();
     let branch = match head.strip_prefix(b"ref: ") {
         // The files of a reftable repository name no branch.
@@ -185,7 +223,7 @@ pub fn fallback(ground: &Ground, why: &str) -> Option<String> {
         }
         None => "branch unknown".to_owned(),
     };
-    Some(format!("Git: {branch}; whether it is clean is not known: {}", shorten(&line(why), 120)))
+    Some(format!("Git: {branch}; whether it is clean is not known: {why}"))
 }
 
 /// A name from the repository as data. One that had to be changed is marked: it is not the name that git knows.

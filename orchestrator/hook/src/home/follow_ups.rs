@@ -33,43 +33,84 @@ impl FollowUp {
     }
 }
 
-/// Reads the follow-ups of the home at `home`, in the order of the file; none if there is no such file.
+/// What a file of follow-ups holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FollowUps {
+    /// The follow-ups, in the order of the file.
+    pub items: Vec<FollowUp>,
+    /// The lines, from 1, of the items without a date that is understood: those that are not ticked off, and are
+    /// neither above an item with a date nor a part of one.
+    pub undated: Vec<usize>,
+}
+
+/// Reads the follow-ups of the home at `home`; none if there is no such file.
 ///
 /// # Errors
 /// If there is something that cannot be read: no regular file, too large, not UTF-8, no permission.
-pub fn read(home: &Path) -> Result<Vec<FollowUp>, ReadError> {
+pub fn read(home: &Path) -> Result<FollowUps, ReadError> {
     match read::text(&home.join(FILE_NAME), LIMIT_BYTES) {
         Ok(text) => Ok(parse(&text)),
-        Err(ReadError::Missing) => Ok(Vec::new()),
+        Err(ReadError::Missing) => Ok(FollowUps::default()),
         Err(error) => Err(error),
     }
 }
 
 /// Reads follow-ups from Markdown: list items of any kind and depth that begin with a date, with or without a box.
 /// Comments and code hold none.
-pub fn parse(markdown: &str) -> Vec<FollowUp> {
+pub fn parse(markdown: &str) -> FollowUps {
     let source = clean(markdown);
-    items(&source).iter().filter_map(|item| follow_up(item)).collect()
+    let items = items(&source);
+    let read: Vec<_> = items.iter().map(|item| follow_up(&item.source(&source))).collect();
+    // Whether an item has to do with a date: its own, that of an item above it, or of one inside of it.
+    let mut is_dated: Vec<bool> = read.iter().map(|read| matches!(read, Read::Dated(_))).collect();
+    let mut holds_dated = is_dated.clone();
+    for (at, item) in items.iter().enumerate() {
+        is_dated[at] |= item.parent.is_some_and(|parent| is_dated[parent]);
+    }
+    for (at, item) in items.iter().enumerate().rev() {
+        if let Some(parent) = item.parent {
+            holds_dated[parent] |= holds_dated[at];
+        }
+    }
+    let mut found = FollowUps::default();
+    let mut line = 1;
+    let mut counted = 0;
+    for (at, (item, read)) in items.iter().zip(read).enumerate() {
+        match read {
+            Read::Dated(follow_up) => found.items.push(follow_up),
+            Read::Undated if !is_dated[at] && !holds_dated[at] => {
+                line += source[counted..item.start].matches('\n').count();
+                counted = item.start;
+                found.undated.push(line);
+            }
+            Read::Undated | Read::Nothing => {}
+        }
+    }
+    found
 }
 
 /// An item whose first paragraph is still being read, or has been.
 #[derive(Debug, Default)]
 struct Item {
+    start: usize,
+    /// The item that it stands in; always one before it.
+    parent: Option<usize>,
     paragraph: Option<Range<usize>>,
     comments: Vec<Range<usize>>,
     complete: bool,
 }
 
-/// The first paragraph of each list item, as source text without comments, in the order of the document.
-fn items(source: &str) -> Vec<String> {
+/// The list items, in the order of the document, each with its first paragraph.
+fn items(source: &str) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     // Indices of the items that are open, the innermost last: an item comes before the items inside of it.
     let mut open: Vec<usize> = Vec::new();
     for (event, range) in Parser::new(source).into_offset_iter() {
         match event {
             Event::Start(Tag::Item) => {
+                let parent = open.last().copied();
                 open.push(items.len());
-                items.push(Item::default());
+                items.push(Item { start: range.start, parent, ..Item::default() });
                 continue;
             }
             Event::End(TagEnd::Item) => {
@@ -105,10 +146,11 @@ fn items(source: &str) -> Vec<String> {
             _ => item.complete = true,
         }
     }
-    items.iter().map(|item| item.source(source)).collect()
+    items
 }
 
 impl Item {
+    /// The source text of the first paragraph, without comments.
     fn source(&self, source: &str) -> String {
         let Some(paragraph) = &self.paragraph else { return String::new() };
         let mut text = String::new();
@@ -122,11 +164,22 @@ impl Item {
     }
 }
 
-fn follow_up(item: &str) -> Option<FollowUp> {
+/// What an item says.
+enum Read {
+    Dated(FollowUp),
+    /// Something to do, and no date that is understood.
+    Undated,
+    /// It is ticked off, or there is nothing to read.
+    Nothing,
+}
+
+fn follow_up(item: &str) -> Read {
     let (done, text) = after_box(item.trim_start());
     // `**2026-11-30** …` is as good as `2026-11-30 …`.
     let text = text.trim_start_matches(['*', '_', '`']);
-    let date = leading_day(text)?;
+    let Some(date) = leading_day(text) else {
+        return if done || !text.contains(char::is_alphanumeric) { Read::Nothing } else { Read::Undated };
+    };
     let behind = text.get("2026-11-30".len()..).unwrap_or_default();
     // A time is more than a follow-up needs.
     let behind = match behind.strip_prefix(['T', 't']) {
@@ -134,7 +187,7 @@ fn follow_up(item: &str) -> Option<FollowUp> {
         None => behind,
     };
     let behind = behind.trim_start_matches(|c: char| c.is_whitespace() || "*_`:,;.–—-".contains(c));
-    Some(FollowUp { date, text: line(behind), done })
+    Read::Dated(FollowUp { date, text: line(behind), done })
 }
 
 /// Whether the item's box is ticked, and what follows the box.
@@ -156,6 +209,7 @@ mod tests {
 
     fn show(text: &str) -> Vec<String> {
         parse(text)
+            .items
             .iter()
             .map(|item| format!("{} {} {}", if item.done { "done" } else { "open" }, item.date, item.text))
             .collect()
@@ -212,18 +266,30 @@ mod tests {
     }
 
     #[rstest]
+    #[case::forms("- 30.11.2026 a\n- [ ] 11/30/2026 b\n* Nov 30, 2026 c\n1. 2026-02-30 d\n- e\n", &[1, 2, 3, 4, 5])]
+    #[case::lines("# Follow-ups\r\n\r\n<!-- a\nb -->\n\n- a\n  b\n- 2026-11-30 c\n\n- d\n", &[6, 10])]
+    #[case::done("- [x] a\n- [ ]\n- <!-- b -->\n", &[])]
+    #[case::details("- 2026-11-30 a\n  - detail\n    - detail\n- b\n  - c\n", &[4, 5])]
+    #[case::a_group("- a\n  - b\n    - 2026-11-30 c\n  - d\n", &[4])]
+    #[case::no_item("2026-11-30 a\n\n    - code\n", &[])]
+    #[case::date_later("- call them on 2026-11-30\n", &[1])]
+    fn undated(#[case] text: &str, #[case] expected: &[usize]) {
+        assert_eq!(parse(text).undated, expected);
+    }
+
+    #[rstest]
     #[case("- 2026-11-30 a", "2026-11-29", false)]
     #[case("- 2026-11-30 a", "2026-11-30", true)]
     #[case("- 2026-11-30 a", "2027-01-01", true)]
     #[case("- [x] 2026-11-30 a", "2026-11-30", false)]
     fn due(#[case] text: &str, #[case] today: &str, #[case] expected: bool) {
-        assert_eq!(parse(text)[0].is_due(today.parse().unwrap()), expected);
+        assert_eq!(parse(text).items[0].is_due(today.parse().unwrap()), expected);
     }
 
     proptest! {
         #[test]
         fn takes_any_text(text in "(- |\\[[ x]\\] ?|2026-1[12]-3[01]|<!--|-->|```|    |[\n>*:T]|\\PC|\u{2063}|\u{1B}){0,60}") {
-            for item in parse(&text) {
+            for item in parse(&text).items {
                 prop_assert!(item.text.chars().count() <= LINE_CHARS);
                 prop_assert!(!item.text.contains(|c| is_forbidden(c) || c == '\n'));
             }

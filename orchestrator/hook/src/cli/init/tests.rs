@@ -65,7 +65,7 @@ fn nothing_is_overwritten_and_a_config_that_was_there_is_not_trusted() {
       left alone  pointer.md, which was there
       created     follow-ups.md
       created     .gitignore
-    config.toml is not trusted: its programs do not run. `dogwatch trust` shows and allows them.
+    config.toml is not trusted: nothing in it counts. `dogwatch trust` shows its programs and allows it.
     Next: write into pointer.md what is being done, then `dogwatch open` shows what a session is told.
     "#);
     assert_eq!(fs::read_to_string(home.join("config.toml")).unwrap(), "[digest]\n");
@@ -127,6 +127,24 @@ fn the_home_is_made_at_the_top_of_the_checkout() {
     init(false, &surroundings).unwrap();
     assert!(top.join(".dogwatch/config.toml").is_file());
     assert!(!top.join("a/b/.dogwatch").exists());
+}
+
+#[test]
+fn a_bare_repository_is_refused() {
+    let (_scratch, mut surroundings) = scratch();
+    let bare = surroundings.folder.clone();
+    for folder in ["objects", "refs/heads"] {
+        fs::create_dir_all(bare.join(folder)).unwrap();
+    }
+    fs::write(bare.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    for folder in [bare.clone(), bare.join("refs/heads")] {
+        surroundings.folder = folder;
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(init(false, &surroundings).unwrap_err(), @"<home>/project: a bare repository has no work tree; run `dogwatch init` in a checkout of it");
+        }
+        assert!(init(true, &surroundings).is_err());
+        assert!(!surroundings.folder.join(HOME).exists());
+    }
 }
 
 #[test]

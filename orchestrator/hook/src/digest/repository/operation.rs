@@ -16,7 +16,7 @@ pub(super) fn under_way(dir: &Path) -> Vec<String> {
     if folder("rebase-merge") {
         lines.push(rebase(&dir.join("rebase-merge"), "msgnum", "end"));
     } else if folder("rebase-apply") && there("rebase-apply/applying") {
-        lines.push(line_for("an application of patches", "git am"));
+        lines.push(line_for("`git am`", "git am"));
     } else if folder("rebase-apply") {
         lines.push(rebase(&dir.join("rebase-apply"), "next", "last"));
     } else if there("MERGE_HEAD") {
@@ -80,7 +80,7 @@ mod tests {
 
     #[rstest]
     #[case::nothing(&[], "")]
-    #[case::patches(&["rebase-apply/applying"], "an application of patches")]
+    #[case::patches(&["rebase-apply/applying"], "`git am`")]
     #[case::merge_of_a_rebase(&["rebase-merge/msgnum", "MERGE_HEAD"], "a rebase")]
     #[case::pick_of_a_rebase(&["rebase-merge/msgnum", "CHERRY_PICK_HEAD"], "a rebase")]
     #[case::series(&["sequencer/todo"], "a series of cherry-picks")]

@@ -480,11 +480,41 @@ fn fallback_takes_any_head() {
 }
 
 #[test]
+fn work_inside_submodules_is_not_called_clean() {
+    let repository = hostile_submodule();
+    repository.write(".gitmodules", "[submodule \"inner\"]\n\tpath = inner\n\turl = ./inner\n");
+    repository.commit("known as one");
+    assert_eq!(repository.said(), "Git: main, clean (work inside submodules not looked at)");
+    repository.write("b", "1");
+    assert_eq!(repository.said(), "Git: main, 1 untracked\n  ?? b");
+}
+
+#[test]
+fn a_bare_repository_and_a_git_that_leads_nowhere_are_one_line() {
+    let repository = Repository::new();
+    repository.git(&["init", "-q", "--bare", "../bare"]);
+    let bare = Ground::at(&repository.scratch.path().join("bare"));
+    assert_eq!(
+        render(&bare, &repository.status(&bare)).unwrap(),
+        "Git: a bare repository, without a work tree"
+    );
+
+    let lost = repository.scratch.path().join("lost");
+    fs::create_dir(&lost).unwrap();
+    fs::write(lost.join(".git"), "gitdir: ../nowhere\n").unwrap();
+    let lost = Ground::at(&lost);
+    let argv = command(&lost).unwrap();
+    let output = repository.isolated("git").args(&argv[1..]).output().unwrap();
+    assert!(!output.status.success());
+    let said = fallback(&lost, &String::from_utf8_lossy(&output.stderr)).unwrap();
+    assert!(said.starts_with("Git: `.git` leads to no repository: fatal: not a git repository: "), "{said}");
+}
+
+#[test]
 fn nothing_to_say_outside_of_a_checkout() {
     let ground = Ground::at(Path::new("/"));
     assert_eq!(command(&ground), None);
     assert_eq!(render(&ground, b"# branch.head main\0"), None);
-    assert_eq!(fallback(&ground, "x"), None);
 }
 
 #[test]
