@@ -64,7 +64,8 @@ pub(super) fn run(words: &[OsString]) -> ExitCode {
     let mut out = Stdout { fd: stdout.as_fd(), written: 0, is_broken: false };
     let answer = AssertUnwindSafe(|| handle(&call, &input.bytes, &mut out));
     // The panic has been told on stderr; the session goes on.
-    let code = std::panic::catch_unwind(answer).unwrap_or(u8::from(call.event == Some(EventKind::BeforeTool)));
+    let code =
+        std::panic::catch_unwind(answer).unwrap_or(u8::from(call.event == Some(EventKind::BeforeTool)));
     // Whoever writes the payload shall not find the other end closed while a byte is under way.
     drain(stdin.as_fd());
     ExitCode::from(code)

@@ -14,6 +14,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use super::{Failure, Surroundings, write_out};
 use crate::config::{self, printable};
 use crate::digest::repository;
+use crate::home::homes::Homes;
 use crate::home::root::{GitPlace, HOME};
 use crate::home::trust::{TrustState, Trusted};
 
@@ -63,7 +64,14 @@ pub(super) fn run(
     let text = if arguments.dry_run {
         plan(&home)?
     } else {
-        make(&root, &home, surroundings.state_folder.as_deref().map(Trusted::new).as_ref())?
+        let own_folder = surroundings.state_folder.as_deref();
+        let text = make(&root, &home, own_folder.map(Trusted::new).as_ref())?;
+        if let Some(own_folder) = own_folder {
+            // That there is a home here is known from now on; if it cannot be kept, the first session open keeps it.
+            let common_dir = GitPlace::find(&root).map(|git| git.common_dir);
+            let _ = Homes::new(own_folder).remember(&root, common_dir.as_deref());
+        }
+        text
     };
     write_out(out, &text)
 }

@@ -86,7 +86,8 @@ pub fn main() -> ExitCode {
     // A defect of ours is one line for whoever reads stderr, and nothing on stdout.
     std::panic::set_hook(Box::new(|panic| {
         let what = panic.payload_as_str().unwrap_or("a panic without words");
-        let place = panic.location().map(|place| format!(" ({}:{})", place.file(), place.line())).unwrap_or_default();
+        let place =
+            panic.location().map(|place| format!(" ({}:{})", place.file(), place.line())).unwrap_or_default();
         write_error(&format!("internal error: {what}{place}; this is a defect of dogwatch"));
     }));
     let arguments: Vec<OsString> = std::env::args_os().collect();
