@@ -129,8 +129,8 @@ pub enum Payload {
 /// assert_eq!(event.source.as_deref(), Some("startup"));
 /// ```
 pub fn read(harness: &'static Harness, canonical: Option<EventKind>, bytes: &[u8]) -> Payload {
-    let object = match json::object(bytes) {
-        Ok(object) => object,
+    let json::Document { object, hash } = match json::document(bytes) {
+        Ok(document) => document,
         Err(Unreadable(why)) => return Payload::Unreadable { why: why.to_owned() },
     };
     let owner = TABLE.into_iter().find(|harness| (harness.claims)(&object)).unwrap_or(harness);
@@ -151,7 +151,7 @@ pub fn read(harness: &'static Harness, canonical: Option<EventKind>, bytes: &[u8
         reason: fields.reason,
         version: fields.version,
         owner,
-        hash: json::hash(&object),
+        hash,
     })
 }
 

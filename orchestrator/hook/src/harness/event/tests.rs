@@ -67,13 +67,33 @@ fn every_cut_of_a_payload_is_unreadable() {
 #[case::arrays("[", "]")]
 #[case::objects("{\"a\":", "}")]
 fn nesting_without_end_is_refused(#[case] open: &str, #[case] close: &str) {
-    for levels in [200, 100_000] {
+    for levels in [200, 40_000] {
         let payload = format!(r#"{{"x": {}1{}}}"#, open.repeat(levels), close.repeat(levels));
         let why = "nested too deeply".to_owned();
         assert_eq!(read(harness("claude"), None, payload.as_bytes()), Payload::Unreadable { why });
     }
-    let payload = format!(r#"{{"x": {}1{}}}"#, open.repeat(100), close.repeat(100));
-    assert!(matches!(read(harness("claude"), None, payload.as_bytes()), Payload::Whole(_)));
+    // Few levels are read; a value that is too large to be taken apart is passed over, however deep it is.
+    for levels in [100, 1_000_000] {
+        let payload =
+            format!(r#"{{"x": {}1{}, "source": "new"}}"#, open.repeat(levels), close.repeat(levels));
+        let read = read(harness("claude"), None, payload.as_bytes());
+        assert!(matches!(read, Payload::Whole(event) if event.source.as_deref() == Some("new")));
+    }
+}
+
+#[test]
+fn a_large_value_of_small_pieces_takes_little_memory_and_counts_in_the_hash() {
+    let payload =
+        |last: &str| format!(r#"{{"x": [{}{last}], "source": "new"}}"#, "1,".repeat(8 * 1024 * 1024 - 100));
+    let hash_of = |text: String| match read(harness("claude"), None, text.as_bytes()) {
+        Payload::Whole(event) => event.hash,
+        Payload::Unreadable { why } => panic!("{why}"),
+    };
+    assert_ne!(hash_of(payload("1")), hash_of(payload("2")));
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak_kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(peak_kib < 600 * 1024, "{peak_kib} KiB, all tests of this binary together");
 }
 
 #[test]
