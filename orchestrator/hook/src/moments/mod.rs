@@ -80,7 +80,7 @@ fn handle_event(call: &Call, event: &Event, started: Instant, out: &mut dyn Out)
                 match grok_nudge::owed(call, event, home, kind) {
                     Some(nudge) => {
                         firing.decision = "nudge".to_owned();
-                        say(call, event, kind, &Reply::Context(nudge), out)
+                        say(call, event, kind, &Reply::Context(nudge), out).0
                     }
                     None => answer(call, Some(event), out),
                 }
@@ -117,9 +117,9 @@ fn answer(call: &Call, event: Option<&Event>, out: &mut dyn Out) -> u8 {
     0
 }
 
-/// A reply in the harness's words.
-fn say(call: &Call, event: &Event, kind: EventKind, reply: &Reply, out: &mut dyn Out) -> u8 {
+/// A reply in the harness's words: the exit code, and whether all of it went out.
+fn say(call: &Call, event: &Event, kind: EventKind, reply: &Reply, out: &mut dyn Out) -> (u8, bool) {
     let written = harness::write(call.harness, event.name.as_deref(), Some(kind), reply);
-    out.write(&written.stdout);
-    written.exit_code
+    let is_delivered = out.write(&written.stdout);
+    (written.exit_code, is_delivered)
 }

@@ -16,6 +16,9 @@ use crate::home::state::Folder;
 use crate::home::trace::{self, Firing};
 use crate::home::trust::{TrustState, Trusted};
 
+/// How large the trace outside of homes may become.
+const OUTSIDE_TRACE_BYTES: u64 = 4 * 1024 * 1024;
+
 /// Where a call stands.
 pub(super) struct Place {
     pub(super) root: Root,
@@ -106,18 +109,24 @@ impl Place {
         }
     }
 
-    /// One line per firing. Where no home is, and nothing was ever known of one, nothing is kept.
+    /// One line per firing: in the home, and where there is none or it may not be written, in dogwatch's own folder, as
+    /// long as that has not grown large.
     pub(super) fn trace(&self, firing: &Firing, usable_now: bool) {
         let state = match &self.standing {
             Standing::In(home) if usable_now => home.state().ok(),
             Standing::In(home) => home.usable_state(),
             Standing::Out(_) => None,
         };
-        let is_known = self.root.kind == RootKind::Home;
+        let has_room = |folder: &Path| {
+            let file = folder.join(trace::FILE_NAME);
+            file.symlink_metadata().map_or(true, |data| data.len() < OUTSIDE_TRACE_BYTES)
+        };
         // A trace that cannot be written costs nobody anything.
         let _ = match (state, &self.own_folder) {
             (Some(state), _) => trace::append(state, firing),
-            (None, Some(own_folder)) if is_known => trace::append_without_home(own_folder, firing),
+            (None, Some(own_folder)) if has_room(own_folder) => {
+                trace::append_without_home(own_folder, firing)
+            }
             _ => Ok(()),
         };
     }

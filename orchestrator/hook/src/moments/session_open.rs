@@ -69,7 +69,7 @@ pub(super) fn handle(
                 owe_nudge(event, place, home, &me);
                 return answer(call, Some(event), out);
             }
-            say(call, event, EventKind::SessionOpen, &Reply::Context(nudge(home) + "\n"), out)
+            say(call, event, EventKind::SessionOpen, &Reply::Context(nudge(home) + "\n"), out).0
         }
         Action::Nothing => answer(call, Some(event), out),
     }
@@ -159,6 +159,8 @@ impl<'a> Open<'a> {
                 return answer(self.call, Some(self.event), out);
             }
         };
+        // From the beginning: a signal that comes while git is asked ends the digest, not this process.
+        let interrupts = Interrupts::new();
         let prepared = self.prepare(&engine).await;
         if let Some(note) = &prepared.note {
             out.note(note);
@@ -174,7 +176,12 @@ impl<'a> Open<'a> {
         if streams {
             is_delivered &= out.write(opening.head().as_bytes());
         }
-        let interrupt = interrupt();
+        let interrupt = async {
+            match interrupts {
+                Ok(mut interrupts) => interrupts.next().await.signal,
+                Err(_) => std::future::pending().await,
+            }
+        };
         let told = opening
             .run(engine, interrupt, |step| {
                 if let (Step::Text(text), true) = (step, streams) {
@@ -202,9 +209,8 @@ impl<'a> Open<'a> {
                 Composition { head: &told.head, parts: &told.parts, tail: &told.tail, whole_at: &whole_at };
             let composed = composition.fit(visible);
             firing.truncated = composed.is_cut;
-            let before = out.written();
-            code = say(self.call, self.event, EventKind::SessionOpen, &Reply::Context(composed.text), out);
-            is_delivered = out.written() > before;
+            let reply = Reply::Context(composed.text);
+            (code, is_delivered) = say(self.call, self.event, EventKind::SessionOpen, &reply, out);
         }
         if told.truncation.is_some() {
             firing.truncated = true;
@@ -349,7 +355,8 @@ impl<'a> Open<'a> {
             welcome::remember(self.place.own_folder.as_deref());
         }
         let (Some(state), now) = (prepared.state, self.place.now) else { return };
-        if let (Some(session), Some(_)) = (self.event.session_id.as_deref(), &prepared.holder) {
+        // Also of a session that only reads: it is there, and the one in charge is told of it.
+        if let Some(session) = self.event.session_id.as_deref() {
             // A session that comes back keeps its row.
             let known = rows::update(state, &self.me.harness, session, |row| {
                 row.saw_event(&self.me, now);
@@ -405,12 +412,4 @@ fn others(state: &Folder, me: &Me) -> Option<String> {
 /// The session as a file name.
 fn file_session(event: &Event) -> String {
     event.session_id.clone().unwrap_or_else(|| "unknown".to_owned())
-}
-
-/// Resolves to the first signal that asks for an end; never where that cannot be asked for.
-async fn interrupt() -> i32 {
-    match Interrupts::new() {
-        Ok(mut interrupts) => interrupts.next().await.signal,
-        Err(_) => std::future::pending().await,
-    }
 }

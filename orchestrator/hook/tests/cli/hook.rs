@@ -179,6 +179,31 @@ fn a_second_session_reads_and_is_told_who_is_in_charge() {
     assert_eq!(helm(&desk)["process"]["pid"], second.pid());
 }
 
+#[test]
+fn the_one_in_charge_is_told_of_the_others() {
+    let desk = home();
+    let mut first = Host::new(&desk, "claude");
+    let mut second = Host::new(&desk, "claude");
+    assert!(!context(&open(&desk, &mut first, "one", "startup")).contains("## work"));
+    open(&desk, &mut second, "two", "startup");
+    let text = context(&open(&desk, &mut first, "one", "clear"));
+    let work = text.split("\n## work\n").nth(1).unwrap_or_else(|| panic!("{text}"));
+    assert!(work.starts_with("a session in claude, since "), "{work}");
+    assert_eq!(work.lines().take_while(|line| !line.is_empty()).count(), 1, "itself is no other: {work}");
+}
+
+#[test]
+fn a_start_that_was_not_delivered_is_not_complete() {
+    let desk = home();
+    let mut host = Host::new(&desk, "claude");
+    let file = desk.project.parent().unwrap().join("payload.json");
+    fs::write(&file, payload(&desk, "one", Some("startup"))).unwrap();
+    let line = format!("{PROGRAM} hook claude session-open < {} > /dev/full 2> /dev/null", file.display());
+    assert_eq!(host.order(&line), 0);
+    assert_eq!(helm(&desk)["process"]["pid"], host.pid());
+    assert!(!desk.project.join(".dogwatch/state/complete.json").exists());
+}
+
 #[rstest]
 #[case::nothing(b"")]
 #[case::blanks(b" \n ")]

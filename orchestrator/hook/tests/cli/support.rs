@@ -214,6 +214,15 @@ impl Host {
         self.orders.write_all(line.as_bytes()).unwrap();
     }
 
+    /// Has a line of shell done below the harness; its exit code.
+    pub(crate) fn order(&mut self, line: &str) -> i32 {
+        use std::io::{BufRead, Write};
+        self.orders.write_all(format!("{line}\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).unwrap();
+        answer.trim().strip_prefix("done ").unwrap_or_else(|| panic!("{answer:?}")).parse().unwrap()
+    }
+
     pub(crate) fn end(&mut self) -> Fired {
         use std::io::BufRead;
         let mut line = String::new();
