@@ -11,10 +11,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use dogwatch_engine::process::write_stderr;
 
-use crate::config::Loaded;
 use crate::harness::ancestry::{self, Ancestry};
 use crate::home::root::find_root;
-use crate::home::trust::{TrustState, Trusted};
 use crate::{config, env};
 
 mod helm;
@@ -189,15 +187,9 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
 /// defaults.
 pub(crate) fn trusted_config(surroundings: &Surroundings) -> config::Config {
     let root = find_root(&surroundings.folder, surroundings.home_folder.as_deref());
-    let loaded = root.home().map(|home| config::load(&home));
-    match (loaded, &surroundings.state_folder) {
-        (Some(Loaded { config, sha256: Some(sha256), .. }), Some(folder))
-            if Trusted::new(folder).state_of(&root.path, &sha256) == TrustState::Trusted =>
-        {
-            config
-        }
-        _ => config::Config::default(),
-    }
+    let own_folder = surroundings.state_folder.as_deref();
+    root.home()
+        .map_or_else(config::Config::default, |home| config::of_project(&root.path, &home, own_folder).config)
 }
 
 /// Writes text for a person. A reader that has gone away (`| head`) is no failure.

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::style::Style;
 use super::{Failure, write_error};
-use crate::config::{self, Loaded, Seconds};
+use crate::config::{self, Seconds};
 use crate::digest::document;
 use crate::digest::ground::Ground;
 use crate::digest::plan::Facts;
@@ -23,7 +23,6 @@ use crate::digest::run::{Opening, Step, Told, milliseconds};
 use crate::env;
 use crate::home::root::find_root;
 use crate::home::state::Folder;
-use crate::home::trust::{TrustState, Trusted};
 use crate::home::welcome;
 use crate::moments::{AgentOpen, Prepared};
 
@@ -85,19 +84,16 @@ impl Session {
             .map_err(|error| Failure::new(format!("the working directory cannot be used: {error}")))?;
         let root = find_root(&folder, env::home_folder().as_deref());
         let home = root.home();
-        let loaded = home.as_deref().map(config::load);
-        let trust = loaded.as_ref().and_then(|loaded| trust_of(loaded, &root.path));
-        let (deadline, environment) = {
-            let configured = trusted_config(loaded.as_ref(), trust)
-                .map_or(config::Digest::DEADLINE, |config| config.digest.deadline);
-            let asked = env::session_start_timeout();
-            Seconds::from_environment(env::SESSION_START_TIMEOUT, asked.as_deref(), configured)
-        };
-        let notes = match &loaded {
-            Some(loaded) => document::notes(loaded, trust, environment),
+        let counted =
+            home.as_deref().map(|home| config::of_project(&root.path, home, env::state_folder().as_deref()));
+        let config = counted.as_ref().map(|counted| counted.config.clone()).unwrap_or_default();
+        let asked = env::session_start_timeout();
+        let (deadline, environment) =
+            Seconds::from_environment(env::SESSION_START_TIMEOUT, asked.as_deref(), config.digest.deadline);
+        let notes = match &counted {
+            Some(counted) => document::notes(&counted.loaded, counted.trust, environment),
             None => environment.into_iter().collect(),
         };
-        let config = trusted_config(loaded.as_ref(), trust).cloned().unwrap_or_default();
         let in_terminal = stdout().is_terminal();
         let is_coloured = match arguments.color {
             When::Auto => in_terminal && !env::no_color() && !env::is_dumb_terminal(),
@@ -213,20 +209,6 @@ impl Session {
             write_error(&format!("the digest is not kept in the home: {error}"));
         }
     }
-}
-
-fn trust_of(loaded: &Loaded, root: &std::path::Path) -> Option<TrustState> {
-    let sha256 = loaded.sha256.as_ref()?;
-    // Where there is no place to keep trust, nothing is trusted.
-    Some(
-        env::state_folder()
-            .map_or(TrustState::Untrusted, |folder| Trusted::new(&folder).state_of(root, sha256)),
-    )
-}
-
-/// The config, if a person has trusted it as it stands.
-fn trusted_config(loaded: Option<&Loaded>, trust: Option<TrustState>) -> Option<&config::Config> {
-    loaded.filter(|_| trust == Some(TrustState::Trusted)).map(|loaded| &loaded.config)
 }
 
 /// Resolves to the first signal that asks for an end.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use crate::home::read::{self, ReadError};
+use crate::home::trust::{TrustState, Trusted};
 
 mod built_in;
 mod problem;
@@ -164,6 +165,27 @@ pub struct Loaded {
     pub sha256: Option<[u8; 32]>,
     /// Everything that is wrong with it, in the order of the file as far as that is known.
     pub problems: Vec<Problem>,
+}
+
+/// A project's config, and what of it counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// What reading it gave.
+    pub loaded: Loaded,
+    /// What a person has said about it; `None` where there is no such file.
+    pub trust: Option<TrustState>,
+    /// What counts: what it sets if a person has trusted it as it stands, else the defaults.
+    pub config: Config,
+}
+
+/// The config of a project and what of it counts. `own_folder` is where trust is kept; without one nothing is trusted.
+pub fn of_project(root: &Path, home: &Path, own_folder: Option<&Path>) -> Counted {
+    let loaded = load(home);
+    let trust = loaded.sha256.as_ref().map(|sha256| {
+        own_folder.map_or(TrustState::Untrusted, |folder| Trusted::new(folder).state_of(root, sha256))
+    });
+    let config = if trust == Some(TrustState::Trusted) { loaded.config.clone() } else { Config::default() };
+    Counted { loaded, trust, config }
 }
 
 /// Reads `config.toml` of a home (the `.dogwatch/` folder). A missing file is the defaults, without a problem.

@@ -14,7 +14,7 @@ use crate::home::roots;
 use crate::home::scope::{self, ScopeRules};
 use crate::home::state::Folder;
 use crate::home::trace::{self, Firing};
-use crate::home::trust::{TrustState, Trusted};
+use crate::home::trust::TrustState;
 
 /// How large the trace outside of homes may become.
 const OUTSIDE_TRACE_BYTES: u64 = 4 * 1024 * 1024;
@@ -152,12 +152,7 @@ fn start(call: &Call, event: &Event, home_folder: Option<&Path>) -> PathBuf {
 
 fn standing(root: &Root, own_folder: Option<&Path>) -> Standing {
     let Some(folder) = root.home() else { return Standing::Out("no-home") };
-    let loaded = config::load(&folder);
-    let trust = loaded.sha256.as_ref().map(|sha256| match own_folder {
-        Some(own_folder) => Trusted::new(own_folder).state_of(&root.path, sha256),
-        None => TrustState::Untrusted,
-    });
-    let config = if trust == Some(TrustState::Trusted) { loaded.config.clone() } else { Config::default() };
+    let config::Counted { loaded, trust, config } = config::of_project(&root.path, &folder, own_folder);
     let rules = ScopeRules {
         gate_variables: config.scope.gate_variables.clone(),
         gate_common_dirs: config.scope.gate_common_dirs.clone(),
