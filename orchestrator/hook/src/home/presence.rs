@@ -120,6 +120,11 @@ pub(super) fn stamp(now: Timestamp) -> String {
     Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
 }
 
+/// The same to the millisecond, where the order of events within a second counts.
+pub(super) fn fine_stamp(now: Timestamp) -> String {
+    format!("{now:.3}")
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::{Command, Stdio};

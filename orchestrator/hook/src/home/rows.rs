@@ -97,7 +97,6 @@ impl Row {
     /// The row of a session that has just been opened.
     pub fn new(me: &Me, session: &str, now: Timestamp) -> Row {
         let here = Vantage::here();
-        let now = presence::stamp(now);
         Row {
             harness: ids::kept(&me.harness),
             session: ids::kept(session),
@@ -105,8 +104,8 @@ impl Row {
             host: here.host,
             pid_namespace: here.pid_namespace,
             shared_process: me.shared_process,
-            opened_at: now.clone(),
-            last_event: now,
+            opened_at: presence::stamp(now),
+            last_event: presence::fine_stamp(now),
             lifecycle: Lifecycle::Active,
             name: None,
             task: None,
@@ -123,7 +122,7 @@ impl Row {
     /// Notes an event. The session's process can be another one since, as after a resume.
     pub fn saw_event(&mut self, me: &Me, now: Timestamp) {
         let here = Vantage::here();
-        self.last_event = presence::stamp(now);
+        self.last_event = presence::fine_stamp(now);
         if me.process.is_some() {
             self.process.clone_from(&me.process);
             (self.host, self.pid_namespace) = (here.host, here.pid_namespace);
@@ -185,7 +184,17 @@ pub fn update(
     session: &str,
     change: impl FnOnce(&mut Row),
 ) -> Result<Option<Row>, StateError> {
-    let _lock = state.lock(LOCK_NAME, CHANGE_BOUND)?;
+    update_within(CHANGE_BOUND, state, harness, session, change)
+}
+
+fn update_within(
+    bound: Duration,
+    state: &Folder,
+    harness: &str,
+    session: &str,
+    change: impl FnOnce(&mut Row),
+) -> Result<Option<Row>, StateError> {
+    let _lock = state.lock(LOCK_NAME, bound)?;
     let Some(mut row) = load(state, harness, session)? else { return Ok(None) };
     let before = row.clone();
     change(&mut row);
@@ -317,7 +326,9 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..10 {
-                        update(&state, "codex", "a", |row| row.task.as_mut().unwrap().push('x')).unwrap();
+                        // As long as it takes: a loaded machine is no reason to go on without the others.
+                        let push = |row: &mut Row| row.task.as_mut().unwrap().push('x');
+                        update_within(Duration::from_secs(60), &state, "codex", "a", push).unwrap();
                     }
                 });
             }

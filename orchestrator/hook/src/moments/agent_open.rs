@@ -12,6 +12,7 @@ use crate::harness::ancestry::{self, Ancestry, SESSION_DEPTH};
 use crate::harness::{self, Event, EventKind, Harness, Payload};
 use crate::home::helm::Me;
 use crate::home::rows;
+use crate::home::state::Folder;
 
 /// An agent's open, in a home where it may speak.
 pub struct AgentOpen {
@@ -50,15 +51,22 @@ impl AgentOpen {
         let place = Place::find(&call, &event, EventKind::SessionOpen);
         let Standing::In(home) = &place.standing else { return None };
         let me = if let Some(ancestor) = ancestor {
-            event.session_id = env::session_of(harness.id);
+            let process = Identity::of(ancestor.id.cast_signed()).ok();
+            // Where several sessions share the process, it is the one that has just been nudged.
+            let just_nudged = || newest_session(home.usable_state()?, |row| row.process == process);
+            event.session_id = env::session_of(harness.id).or_else(|| just_nudged().map(|row| row.session));
             Me {
-                process: Identity::of(ancestor.id.cast_signed()).ok(),
+                process,
                 harness: harness.id.to_owned(),
                 session: event.session_id.clone(),
                 shared_process: harness.shared_process,
             }
         } else {
-            let row = known_session(home.usable_state()?)?;
+            let ancestors = ancestry::ancestors_of_this_process(SESSION_DEPTH);
+            let is_above = |process: &Identity| ancestors.contains(&process.pid.cast_unsigned());
+            let row = newest_session(home.usable_state()?, |row| {
+                row.process.as_ref().is_some_and(|process| is_above(process) && process.is_alive())
+            })?;
             (call.harness, call.name) = Harness::by_name(&row.harness)?;
             event.session_id = Some(row.session.clone());
             Me {
@@ -97,13 +105,8 @@ impl AgentOpen {
     }
 }
 
-/// The live session of this home whose process is among our ancestors.
-fn known_session(state: &crate::home::state::Folder) -> Option<rows::Row> {
+/// The live session of this home that fits, the one with the newest event of several.
+fn newest_session(state: &Folder, fits: impl Fn(&rows::Row) -> bool) -> Option<rows::Row> {
     let nobody = Me { process: None, harness: String::new(), session: None, shared_process: false };
-    let ancestors = ancestry::ancestors_of_this_process(SESSION_DEPTH);
-    rows::live_others(state, &nobody).into_iter().find(|row| {
-        row.process
-            .as_ref()
-            .is_some_and(|process| ancestors.contains(&process.pid.cast_unsigned()) && process.is_alive())
-    })
+    rows::live_others(state, &nobody).into_iter().find(fits)
 }

@@ -63,10 +63,13 @@ pub(super) fn handle(
             answer(call, Some(event), out)
         }
         Action::Nudge => {
-            firing.decision = "nudge".to_owned();
-            if call.harness.budget == Budget::Discarded {
-                firing.decision = "nudge-later".to_owned();
-                owe_nudge(event, place, home, &me);
+            let is_later = call.harness.budget == Budget::Discarded;
+            firing.decision = if is_later { "nudge-later" } else { "nudge" }.to_owned();
+            // The session is known from here on: its own `dogwatch open` has to find it.
+            if let Some(state) = home.usable_state() {
+                note_session(state, event, &me, place.now, is_later);
+            }
+            if is_later {
                 return answer(call, Some(event), out);
             }
             say(call, event, EventKind::SessionOpen, &Reply::Context(nudge(home) + "\n"), out).0
@@ -79,11 +82,18 @@ fn is_complete(home: &Home, me: &Me) -> bool {
     home.usable_state().is_some_and(|state| complete::is_proven(state, me))
 }
 
-fn owe_nudge(event: &Event, place: &Place, home: &Home, me: &Me) {
-    if let (Some(state), Some(session)) = (home.usable_state(), event.session_id.as_deref()) {
-        let mut row = Row::new(me, session, place.now);
-        row.nudge_owed = true;
-        // What cannot be written is not said later, and the session goes on.
+/// Keeps the session's row: a new one, or the one that it had.
+fn note_session(state: &Folder, event: &Event, me: &Me, now: jiff::Timestamp, is_nudge_owed: bool) {
+    let Some(session) = event.session_id.as_deref() else { return };
+    let known = rows::update(state, &me.harness, session, |row| {
+        row.saw_event(me, now);
+        row.lifecycle = rows::Lifecycle::Active;
+        row.nudge_owed |= is_nudge_owed;
+    });
+    if !matches!(known, Ok(Some(_))) {
+        let mut row = Row::new(me, session, now);
+        row.nudge_owed = is_nudge_owed;
+        // What cannot be kept is not known later, and the session goes on.
         let _ = rows::save(state, &row);
     }
 }
@@ -356,16 +366,7 @@ impl<'a> Open<'a> {
         }
         let (Some(state), now) = (prepared.state, self.place.now) else { return };
         // Also of a session that only reads: it is there, and the one in charge is told of it.
-        if let Some(session) = self.event.session_id.as_deref() {
-            // A session that comes back keeps its row.
-            let known = rows::update(state, &self.me.harness, session, |row| {
-                row.saw_event(&self.me, now);
-                row.lifecycle = rows::Lifecycle::Active;
-            });
-            if !matches!(known, Ok(Some(_))) {
-                let _ = rows::save(state, &Row::new(&self.me, session, now));
-            }
-        }
+        note_session(state, self.event, &self.me, now, false);
         retention::sweep(state, self.place.own_folder.as_deref(), now);
         let Some(holder) = &prepared.holder else { return };
         if self.kind != Kind::Full || !told.is_complete() || !is_delivered {

@@ -617,6 +617,36 @@ fn an_agents_own_open_takes_the_helm_and_a_persons_reads() {
 }
 
 #[test]
+fn an_open_after_a_nudge_is_that_sessions_also_where_sessions_share_a_process() {
+    let desk = home();
+    let mut server = Host::new(&desk, "opencode");
+    let nudged = server.fire("hook opencode session-open", &named(&desk, "ses_1", "session.created", "new"));
+    assert!(nudged.stdout.starts_with(NUDGE), "{nudged:?}");
+    let opened = server.fire("open", b"");
+    assert!(opened.stdout.starts_with("# dogwatch session digest"), "{opened:?}");
+    assert_eq!(
+        (helm(&desk)["process"]["pid"].as_i64(), helm(&desk)["session"].as_str()),
+        (Some(server.pid().into()), Some("ses_1"))
+    );
+    // A second session of the same process is another one.
+    server.fire("hook opencode session-open", &named(&desk, "ses_2", "session.created", "new"));
+    let opened = server.fire("open", b"");
+    assert!(opened.stdout.starts_with("=== READ-ONLY: opencode (process "), "{opened:?}");
+}
+
+#[test]
+fn an_open_below_a_harness_that_is_not_recognised_finds_its_session_by_its_row() {
+    let desk = home();
+    let mut host = Host::new(&desk, "renamed-agent");
+    // The hook takes whoever started it, shells aside: here that is this test, which lives on.
+    let fired = open(&desk, &mut host, "one", "startup");
+    assert!(!context(&fired).contains("READ-ONLY"), "{fired:?}");
+    let opened = host.fire("open", b"");
+    assert!(opened.stdout.starts_with("# dogwatch session digest"), "{opened:?}");
+    assert_eq!(helm(&desk)["session"], "one");
+}
+
+#[test]
 fn a_hook_that_is_killed_leaves_nothing_running_and_no_torn_file() {
     let desk = Desk::new();
     let marker = desk.marker();
