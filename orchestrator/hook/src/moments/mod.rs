@@ -105,7 +105,7 @@ fn is_first(event: &Event, kind: EventKind, place: &Place, home: &place::Home) -
     else {
         return true;
     };
-    once::claim(state, session, kind.id(), &event.hash, place.now.timestamp())
+    once::claim(state, session, kind.id(), &event.hash, place.now)
 }
 
 /// The neutral answer, in the words of whoever sent the payload.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use jiff::ZonedDateTime;
+use jiff::Timestamp;
 
 use super::call::Call;
 use crate::config::{self, Config, Loaded};
@@ -22,7 +22,7 @@ pub(super) struct Place {
     pub(super) standing: Standing,
     /// `$XDG_STATE_HOME/dogwatch`.
     pub(super) own_folder: Option<PathBuf>,
-    pub(super) now: ZonedDateTime,
+    pub(super) now: Timestamp,
 }
 
 /// Whether dogwatch speaks here.
@@ -77,7 +77,7 @@ impl Place {
             None => find_root(&start(call, event, home_folder.as_deref()), home_folder.as_deref()),
         };
         let standing = standing(&root, own_folder.as_deref());
-        let place = Self { root, standing, own_folder, now: ZonedDateTime::now() };
+        let place = Self { root, standing, own_folder, now: Timestamp::now() };
         if let (EventKind::SessionOpen, Standing::In(_), Some(own_folder), Some(session)) =
             (kind, &place.standing, &place.own_folder, session)
         {
@@ -89,7 +89,7 @@ impl Place {
 
     pub(super) fn firing(&self, call: &Call, event: &Event, kind: EventKind) -> Firing {
         Firing {
-            time: trace::time(self.now.timestamp()),
+            time: trace::time(self.now),
             harness: call.name.to_owned(),
             harness_version: event.version.clone(),
             session: event.session_id.clone(),

@@ -28,7 +28,7 @@ pub(super) fn me(call: &Call, event: &Event) -> Me {
 /// A sign of life, where the session and not its process holds the helm.
 pub(super) fn touch(call: &Call, event: &Event, place: &Place, home: &Home) {
     if let (true, Some(state)) = (call.harness.shared_process, home.usable_state()) {
-        helm::touch(state, &me(call, event), place.now.timestamp());
+        helm::touch(state, &me(call, event), place.now);
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) fn end(call: &Call, event: &Event, place: &Place, home: &Home, firing
         let me = me(call, event);
         // A row that cannot be closed counts as ended once its process has.
         let _ = rows::update(state, call.harness.id, session, |row| {
-            row.saw_event(&me, place.now.timestamp());
+            row.saw_event(&me, place.now);
             row.lifecycle = Lifecycle::Ended;
         });
         if let Some(own_folder) = &place.own_folder {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dogwatch_engine::process::{Bounds, Deadline, Engine, Interrupts};
+use jiff::tz::TimeZone;
 
 use super::call::{Call, Out};
 use super::place::{Home, Place};
@@ -81,7 +82,7 @@ fn is_complete(home: &Home, me: &Me) -> bool {
 
 fn owe_nudge(event: &Event, place: &Place, home: &Home, me: &Me) {
     if let (Some(state), Some(session)) = (home.usable_state(), event.session_id.as_deref()) {
-        let mut row = Row::new(me, session, place.now.timestamp());
+        let mut row = Row::new(me, session, place.now);
         row.nudge_owed = true;
         // What cannot be written is not said later, and the session goes on.
         let _ = rows::save(state, &row);
@@ -269,7 +270,7 @@ impl<'a> Open<'a> {
             Ok(state) => state,
             Err(why) => return Charge::ReadOnly(format!("this home cannot be written: {why}")),
         };
-        let now = self.place.now.timestamp();
+        let now = self.place.now;
         match helm::acquire(state, &self.me, now) {
             Claim::Mine(holder) | Claim::Taken { holder, .. } => Charge::Ours(holder),
             Claim::Held(holder) => {
@@ -318,7 +319,8 @@ impl<'a> Open<'a> {
                 home: Some(self.home.folder.clone()),
                 git: self.place.root.git.clone(),
                 profile: env::config_folder().map(|folder| folder.join("profile.md")),
-                now: self.place.now.clone(),
+                // Only here: to learn the time zone, its whole database is walked through.
+                now: self.place.now.to_zoned_datetime(TimeZone::system()),
                 in_terminal: false,
             }),
             config: config.digest.clone(),
@@ -348,7 +350,7 @@ impl<'a> Open<'a> {
         if told.welcomed_now {
             welcome::remember(self.place.own_folder.as_deref());
         }
-        let (Some(state), now) = (prepared.state, self.place.now.timestamp()) else { return };
+        let (Some(state), now) = (prepared.state, self.place.now) else { return };
         if let (Some(session), Some(_)) = (self.event.session_id.as_deref(), &prepared.holder) {
             // A session that comes back keeps its row.
             let known = rows::update(state, &self.me.harness, session, |row| {
