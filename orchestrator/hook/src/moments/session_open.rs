@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dogwatch_engine::process::{Bounds, Deadline, Engine, Interrupts};
+use jiff::tz::TimeZone;
 
 use super::call::{Call, Out};
 use super::place::{Home, Place};
@@ -312,10 +313,13 @@ impl<'a> Open<'a> {
             Seconds::from_environment(env::SESSION_START_TIMEOUT, asked.as_deref(), config.digest.deadline);
         let mut notes = document::notes(&self.home.loaded, self.home.trust, note);
         if self.kind != Kind::Full {
-            notes.push(format!(
-                "the start of this session is complete; left out: {}",
-                plan::left_out(self.kind).join(", ")
-            ));
+            let left_out = plan::left_out(self.kind);
+            let what = if left_out.is_empty() {
+                String::new()
+            } else {
+                format!("; left out: {}", left_out.join(", "))
+            };
+            notes.push(format!("the start of this session is complete{what}"));
         }
         let is_stale = self
             .call
@@ -334,7 +338,8 @@ impl<'a> Open<'a> {
                 home: Some(self.home.folder.clone()),
                 git: self.place.root.git.clone(),
                 profile: env::config_folder().map(|folder| folder.join("profile.md")),
-                now: jiff::ZonedDateTime::now(),
+                // Only here: to learn the time zone, its whole database is walked through.
+                now: self.place.now.to_zoned_datetime(TimeZone::system()),
                 in_terminal: false,
             }),
             config: config.digest.clone(),
