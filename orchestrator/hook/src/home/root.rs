@@ -88,10 +88,12 @@ impl Root {
 ///
 /// A home is a real folder named `.dogwatch`. A link of that name is none: a repository could point it anywhere.
 pub fn find_root(start: &Path, home_folder: Option<&Path>) -> Root {
+    // A folder that is gone, as after a checkout of another branch, lies where what is left above it lies.
+    let there = start.ancestors().find_map(real);
     let start = real(start).unwrap_or_else(|| start.to_owned());
-    let git = GitPlace::find(&start);
+    let git = there.as_deref().and_then(GitPlace::find);
     let home_folder = home_folder.and_then(real);
-    for folder in start.ancestors() {
+    for folder in there.as_deref().unwrap_or(&start).ancestors() {
         if fs::symlink_metadata(folder.join(HOME)).is_ok_and(|home| home.is_dir()) {
             return Root { path: folder.to_owned(), kind: RootKind::Home, git };
         }
