@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::{Harness, TABLE};
@@ -96,20 +97,30 @@ const GO_BETWEENS: &[&str] = &[
     "timeout", "zsh",
 ];
 
+/// Programs that take over the processes whose parent has ended. They started none of these.
+const INITS: &[&str] =
+    &["catatonit", "docker-init", "dumb-init", "init", "runit", "runsvdir", "s6-svscan", "systemd", "tini"];
+/// The inode of the PID namespace that the machine itself begins with (`PROC_PID_INIT_INO`).
+const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
 /// The nearest ancestor that is no shell and no launcher such as `env` or `timeout`: whoever started a hook whose harness
-/// is not recognised, because it is wrapped or renamed.
+/// is not recognised, because it is wrapped or renamed. `None` where that one has ended, and an init has taken us over:
+/// an init outlives every session.
 pub fn starter(processes: &impl Processes, of: u32, depth: usize) -> Option<u32> {
     let mut id = processes.process(of)?.parent;
     for _ in 0..depth {
         let process = processes.process(id).filter(|_| id != 0)?;
         let started_as = process.arguments.first().map(|argument| Path::new(argument.as_os_str()));
         let names = [process.executable.as_deref().map(without_deleted), started_as.map(Path::to_owned)];
-        let is_go_between =
-            names.iter().flatten().filter_map(|path| path.file_name()?.to_str()).any(|name| {
-                // A login shell's argv[0] begins with a dash.
-                GO_BETWEENS.contains(&name.trim_start_matches('-'))
-            });
-        if !is_go_between {
+        let is_one_of = |known: &[&str]| {
+            let mut names = names.iter().flatten().filter_map(|path| path.file_name()?.to_str());
+            // A login shell's argv[0] begins with a dash.
+            names.any(|name| known.contains(&name.trim_start_matches('-')))
+        };
+        if is_one_of(INITS) {
+            return None;
+        }
+        if !is_one_of(GO_BETWEENS) {
             return Some(id);
         }
         id = process.parent;
@@ -133,7 +144,10 @@ pub fn ancestors_of_this_process(depth: usize) -> Vec<u32> {
 
 /// As [`starter`], for this process.
 pub fn starter_of_this_process(depth: usize) -> Option<u32> {
-    starter(&System, std::process::id(), depth)
+    // Of a container, process 1 can be the harness; of the machine, it is an init, whatever it is called.
+    let is_machines =
+        || fs::metadata("/proc/self/ns/pid").is_ok_and(|data| data.ino() == FIRST_PID_NAMESPACE);
+    starter(&System, std::process::id(), depth).filter(|id| *id != 1 || !is_machines())
 }
 
 /// The harness that a process is.
