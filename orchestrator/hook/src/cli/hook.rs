@@ -80,8 +80,16 @@ fn parse(words: &[OsString]) -> Result<Call, String> {
         let known: Vec<&str> = TABLE.iter().map(|harness| harness.id).collect();
         format!("unknown harness {}; expected one of {}", shown(first), known.join(", "))
     })?;
-    let mut call =
-        Call { harness, name, event: None, root: None, source: None, limit: None, prerequisite: false };
+    let mut call = Call {
+        harness,
+        name,
+        event: None,
+        root: None,
+        source: None,
+        limit: None,
+        begun: Instant::now(),
+        prerequisite: false,
+    };
     let mut is_first = true;
     while let Some(word) = words.next() {
         let mut value = |flag: &str| words.next().ok_or_else(|| format!("{flag} wants a value"));

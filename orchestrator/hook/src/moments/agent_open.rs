@@ -1,5 +1,7 @@
 //! `dogwatch open` as an agent runs it, because it was nudged: it takes the helm for its session. A person's only reads.
 
+use std::time::Instant;
+
 use dogwatch_engine::process::{Engine, Identity};
 
 use super::call::Call;
@@ -45,8 +47,16 @@ impl AgentOpen {
         let (harness, name) = harness?;
         let folder = std::env::current_dir().ok()?;
         let event = Some(EventKind::SessionOpen);
-        let mut call =
-            Call { harness, name, event, root: Some(folder), source: None, limit: None, prerequisite: false };
+        let mut call = Call {
+            harness,
+            name,
+            event,
+            root: Some(folder),
+            source: None,
+            limit: None,
+            begun: Instant::now(),
+            prerequisite: false,
+        };
         let Payload::Whole(mut event) = harness::read(harness, event, b"{}") else { return None };
         let place = Place::find(&call, &event, EventKind::SessionOpen);
         let Standing::In(home) = &place.standing else { return None };

@@ -1,7 +1,7 @@
 //! One call of the hook: what the registration says, and where the answer goes.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::harness::{EventKind, Harness};
 
@@ -20,6 +20,8 @@ pub struct Call {
     pub source: Option<String>,
     /// `--limit`: the timeout that the harness was told.
     pub limit: Option<Duration>,
+    /// When the hook was started; what it has taken since counts against the limit.
+    pub begun: Instant,
     /// `--prerequisite`: a deliberate stand-down is exit code 3.
     pub prerequisite: bool,
 }

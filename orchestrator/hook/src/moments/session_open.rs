@@ -265,7 +265,8 @@ impl<'a> Open<'a> {
         }
         let Some(git) = &self.place.root.git else { return Ok(state) };
         let command = plan::git(&git.top).args(["ls-files", "-z", "--"]).arg(state.path());
-        let bound = Deadline::new(GIT_BOUND).unwrap_or(Deadline::DEFAULT);
+        let bound = self.call.limit.map_or(GIT_BOUND, |limit| GIT_BOUND.min(limit / 4));
+        let bound = Deadline::new(bound).unwrap_or(Deadline::DEFAULT);
         let answer = match engine.start(&command, &Bounds::new(bound)).await {
             Ok(run) => run.capture().await,
             Err(error) => return Err(format!("whether git tracks its state folder is not known: {error}")),
@@ -351,7 +352,7 @@ impl<'a> Open<'a> {
                 shows_capabilities: self.call.harness.shows_capabilities,
             },
             notes,
-            deadline: bound(deadline, self.call.limit),
+            deadline: bound(deadline, self.call.limit, self.call.begun.elapsed()),
             welcomed: welcome::was_given(self.place.own_folder.as_deref()),
         }
     }
@@ -385,10 +386,12 @@ impl<'a> Open<'a> {
     }
 }
 
-/// The deadline below the limit that the harness was told.
-fn bound(deadline: Seconds, limit: Option<Duration>) -> Seconds {
+/// The deadline below the limit that the harness was told, of which so much has been spent on the payload and on git.
+fn bound(deadline: Seconds, limit: Option<Duration>, spent: Duration) -> Seconds {
     let Some(limit) = limit else { return deadline };
     let most = if limit < SHORT_LIMIT { limit / 2 } else { limit.saturating_sub(MARGIN) };
+    // The next whole second: what an ordinary start spends is within the margin.
+    let most = most.saturating_sub(Duration::from_secs(spent.as_secs()));
     let most = u32::try_from(most.as_secs().max(1)).ok().and_then(Seconds::new).unwrap_or(Seconds::MAX);
     deadline.min(most)
 }
