@@ -210,7 +210,9 @@ impl<'a> Open<'a> {
         let kept_at = prepared.state.and_then(|state| self.keep(state, &told));
         let mut code = 0;
         if !streams {
-            let whole_at = kept_at.unwrap_or_else(|| format!("run `{} open`", own_command()));
+            // A path that would not stand on its line as it is cannot be opened from there.
+            let whole_at = kept_at.filter(|path| line(path) == path.as_str());
+            let whole_at = whole_at.unwrap_or_else(|| format!("run `{} open`", own_command()));
             let visible = match self.call.harness.budget {
                 Budget::Utf16(limit) => Visible::Utf16(limit),
                 Budget::Bytes(limit) => Visible::Bytes(limit),
@@ -285,7 +287,7 @@ impl<'a> Open<'a> {
     fn charge(&self, state: Result<&Folder, &str>) -> Charge {
         let state = match state {
             Ok(state) => state,
-            Err(why) => return Charge::ReadOnly(format!("this home cannot be written: {why}")),
+            Err(why) => return Charge::ReadOnly(format!("this home cannot be written: {}", line(why))),
         };
         let now = self.place.now;
         match helm::acquire(state, &self.me, now) {
@@ -293,7 +295,9 @@ impl<'a> Open<'a> {
             Claim::Held(holder) => {
                 Charge::ReadOnly(format!("{} is in charge of this home", describe(&holder)))
             }
-            Claim::NotWritable(why) => Charge::ReadOnly(format!("this home cannot be written: {why}")),
+            Claim::NotWritable(why) => {
+                Charge::ReadOnly(format!("this home cannot be written: {}", line(&why)))
+            }
             Claim::Contended => {
                 Charge::ReadOnly("many sessions open at once, and none could be asked in time".to_owned())
             }
