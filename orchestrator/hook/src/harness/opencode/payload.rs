@@ -62,7 +62,8 @@ fn flat(object: &Object) -> Fields {
     let flat = Fields::flat(object);
     Fields {
         source: source(flat.name.as_deref(), flat.source.as_deref()),
-        roots: fields::path(object, "worktree").into_iter().collect(),
+        // Outside of a repository its work tree is `/`, which says nothing.
+        roots: fields::path(object, "worktree").filter(|path| path.parent().is_some()).into_iter().collect(),
         version: fields::word(object, "version"),
         ..flat
     }
