@@ -138,13 +138,13 @@ fn start(call: &Call, event: &Event, home_folder: Option<&Path>) -> PathBuf {
     if let Some(root) = &call.root {
         return root.clone();
     }
-    if let Some(folder) = call.harness.root_variables.iter().find_map(|name| env::folder(name)) {
-        return folder;
-    }
     let has_home = |folder: &&PathBuf| find_root(folder, home_folder).kind == RootKind::Home;
-    let of_workspace = match event.roots.as_slice() {
-        [only] => Some(only),
-        several => several.iter().find(has_home).or(several.first()),
+    // The variable of a workspace of several folders names but one of them.
+    let named = call.harness.root_variables.iter().find_map(|name| env::folder(name));
+    let folders: Vec<&PathBuf> = named.iter().chain(&event.roots).collect();
+    let of_workspace = match folders.as_slice() {
+        [only] => Some(*only),
+        several => several.iter().copied().find(has_home).or(several.first().copied()),
     };
     let current = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     of_workspace.or(event.cwd.as_ref()).cloned().unwrap_or_else(current)
