@@ -82,6 +82,8 @@ impl Place {
         };
         let standing = standing(&root, own_folder.as_deref());
         let place = Self { root, standing, own_folder, now: Timestamp::now() };
+        // A sub-agent bears the session's id and may work elsewhere.
+        let session = session.filter(|_| event.agent_id.is_none());
         if let (EventKind::SessionOpen, Standing::In(_), Some(own_folder), Some(session)) =
             (kind, &place.standing, &place.own_folder, session)
         {
