@@ -85,7 +85,10 @@ fn handle_event(call: &Call, event: &Event, started: Instant, out: &mut dyn Out)
                     None => answer(call, Some(event), out),
                 }
             }
-            EventKind::Reply | EventKind::BeforeCompact | EventKind::Stop => answer(call, Some(event), out),
+            EventKind::Reply | EventKind::BeforeCompact | EventKind::Stop => {
+                session::touch(call, event, &place, home);
+                answer(call, Some(event), out)
+            }
         },
     };
     firing.milliseconds = crate::digest::run::milliseconds(started.elapsed());
