@@ -204,7 +204,13 @@ impl<'a> Open<'a> {
             Ok(told) => told,
             Err(error) => {
                 out.note(&error.to_string());
-                return answer(self.call, Some(self.event), out);
+                let why = format!("\n[digest: {}]\n", line(&error.to_string()));
+                if streams {
+                    out.write(why.as_bytes());
+                    return 0;
+                }
+                let text = opening.head() + &why;
+                return say(self.call, self.event, EventKind::SessionOpen, &Reply::Context(text), out);
             }
         };
         let kept_at = prepared.state.and_then(|state| self.keep(state, &told));
