@@ -7,7 +7,7 @@ use std::path::Path;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::{Desk, Fired, Host, PROGRAM, is_alive, stdout, wait_until};
+use crate::support::{Desk, Fired, Host, PROGRAM, is_alive, stderr, stdout, wait_until};
 
 /// A desk with a checkout and an untouched home.
 fn home() -> Desk {
@@ -468,6 +468,10 @@ fn a_sub_agents_open_is_nobodys() {
     sub["agent_id"] = json!("a1");
     assert_eq!(host.fire("hook claude session-open", sub.to_string().as_bytes()).stdout, "");
     assert!(!desk.project.join(".dogwatch/state/helm.json").exists());
+    assert!(
+        !desk.state_folder().join("dogwatch/roots/claude-one").exists(),
+        "its folder is not the session's"
+    );
 }
 
 #[test]
@@ -681,4 +685,237 @@ fn op_encodes_and_classifies() {
         stdout(&output),
         "{\"operational\":true,\"kind\":\"wake\",\"body\":\"hello\"}\n0\nperson\n1\n"
     );
+}
+
+#[rstest]
+#[case::opencode("opencode", "session.created", "startup")]
+#[case::codex("codex", "SessionStart", "resume")]
+fn where_sessions_share_a_process_the_nudged_one_takes_the_helm(
+    #[case] harness: &str,
+    #[case] event: &str,
+    #[case] source: &str,
+) {
+    let desk = home();
+    let mut host = Host::new(&desk, harness);
+    let words = format!("hook {harness} session-open");
+    assert!(host.fire(&words, &named(&desk, "one", event, source)).stdout.contains("DOGWATCH_OP"));
+    let fired = host.fire("open", b"");
+    assert!(fired.stdout.starts_with("# dogwatch session digest"), "{fired:?}");
+    assert_eq!(helm(&desk)["session"], "one");
+    // Nothing says which of two it is that asks.
+    host.fire(&words, &named(&desk, "two", event, source));
+    assert!(host.fire("open", b"").stdout.starts_with("=== READ-ONLY: "));
+    assert_eq!(helm(&desk)["session"], "one");
+}
+
+#[test]
+fn grok_keeps_what_a_row_tells_when_its_session_is_loaded() {
+    let desk = home();
+    let mut host = Host::new(&desk, "grok");
+    let load = json!({
+        "hookEventName": "session_start", "hook_event_name": "SessionStart", "sessionId": "one", "session_id": "one",
+        "cwd": desk.marker(), "source": "load",
+    });
+    host.fire("hook grok session-open", load.to_string().as_bytes());
+    let path = desk.project.join(".dogwatch/state/sessions/grok-one.json");
+    let mut row: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    row["name"] = json!("Ada");
+    row["nudge_owed"] = json!(false);
+    fs::write(&path, row.to_string()).unwrap();
+    let mut load = load;
+    load["again"] = json!(true);
+    host.fire("hook grok session-open", load.to_string().as_bytes());
+    let row: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!((&row["name"], &row["nudge_owed"]), (&json!("Ada"), &json!(true)));
+}
+
+#[test]
+fn an_answer_that_broke_off_proves_no_start() {
+    let desk = Desk::new();
+    desk.trusted_config(
+        "[[digest.stage]]\nname = \"big\"\ncommand = [\"/bin/sh\", \"-c\", \"seq 1 1800\"]\n",
+    );
+    fs::write(desk.project.join("payload"), payload(&desk, "one", Some("startup"))).unwrap();
+    // A reader that goes away after the first of it; the pipe holds no more than a page.
+    let (read_end, write_end) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).unwrap();
+    nix::fcntl::fcntl(&write_end, nix::fcntl::FcntlArg::F_SETPIPE_SZ(4096)).unwrap();
+    let mut command = std::process::Command::new("/bin/sh");
+    std::os::unix::process::CommandExt::arg0(&mut command, "claude");
+    let script = "\"$0\" hook claude session-open < payload; echo $? > code";
+    desk.prepare(command.args(["-c", script, PROGRAM]))
+        .stdout(write_end)
+        .stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    drop(command);
+    nix::unistd::read(&read_end, &mut [0; 100]).unwrap();
+    drop(read_end);
+    let output = child.wait_with_output().unwrap();
+    assert!(stderr(&output).contains("the answer cannot be written"), "{output:?}");
+    assert_eq!(fs::read_to_string(desk.project.join("code")).unwrap(), "0\n");
+    assert!(desk.project.join(".dogwatch/state/helm.json").exists());
+    assert!(!desk.project.join(".dogwatch/state/complete.json").exists());
+}
+
+#[test]
+fn a_hook_whose_harness_has_ended_takes_no_helm() {
+    let desk = home();
+    let script = format!(
+        "setsid /bin/sh -c 'sleep 0.3; \"$1\" hook claude session-open --source startup > out < /dev/null 2> err; echo > done' x {PROGRAM} &"
+    );
+    assert!(desk.run(std::process::Command::new("/bin/sh").args(["-c", &script])).status.success());
+    assert!(wait_until(crate::support::SLACK, || desk.project.join("done").exists()));
+    let told = fs::read_to_string(desk.project.join("out")).unwrap();
+    assert!(told.contains("dogwatch session digest"), "{told}");
+    // Unless something of this machine that is no init has taken it over.
+    if let Ok(text) = fs::read(desk.project.join(".dogwatch/state/helm.json")) {
+        let helm: Value = serde_json::from_slice(&text).unwrap();
+        assert_ne!(helm["process"]["pid"], 1, "{helm}");
+    }
+}
+
+#[test]
+fn a_working_folder_that_is_gone_stays_in_its_checkout() {
+    let desk = home();
+    let script = "git add -f .dogwatch/config.toml && git -c user.name=dev -c user.email=dev@example.invalid commit -qm two \
+                  && git worktree add -q ../linked";
+    assert!(desk.run(std::process::Command::new("/bin/sh").args(["-c", script])).status.success());
+    let linked = desk.scratch.path().canonicalize().unwrap().join("linked");
+    let mut host = Host::new(&desk, "codex");
+    for folder in [linked.clone(), linked.join("gone/too")] {
+        let payload = json!({
+            "session_id": "one", "cwd": folder, "hook_event_name": "SessionStart", "source": "startup",
+        });
+        let fired = host.fire("hook codex session-open", payload.to_string().as_bytes());
+        assert_eq!((fired.stdout.as_str(), fired.code), ("", 0), "{folder:?}");
+    }
+    assert!(!linked.join(".dogwatch/state").exists());
+}
+
+/// A `git` that hangs, and a state folder that it has to be asked about.
+fn with_a_git_that_hangs() -> Desk {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = home();
+    let state = desk.project.join(".dogwatch/state");
+    let _ = fs::remove_dir_all(&state);
+    fs::create_dir(&state).unwrap();
+    let bin = desk.project.join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("git"), "#!/bin/sh\nsleep 600\n").unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    desk
+}
+
+#[test]
+fn what_git_takes_counts_against_the_limit() {
+    let desk = with_a_git_that_hangs();
+    let mut host = Host::new(&desk, "claude");
+    let begun = std::time::Instant::now();
+    host.begin(
+        "PATH=$PWD/bin:$PATH",
+        "hook claude session-open --limit 4s",
+        &payload(&desk, "one", Some("startup")),
+    );
+    let fired = host.end();
+    let taken = begun.elapsed();
+    assert!(context(&fired).contains("whether git tracks its state folder is not known"), "{fired:?}");
+    // 3 s of git and half of the limit made more than the limit.
+    assert!(taken < std::time::Duration::from_secs(4), "{taken:?}");
+}
+
+#[test]
+fn a_signal_before_the_stages_gets_the_text_out() {
+    let desk = with_a_git_that_hangs();
+    let mut host = Host::new(&desk, "claude");
+    host.begin(
+        "PATH=$PWD/bin:$PATH",
+        "hook claude session-open --limit 180s",
+        &payload(&desk, "one", Some("startup")),
+    );
+    let children = || {
+        let path = format!("/proc/{0}/task/{0}/children", host.pid());
+        let text = fs::read_to_string(path).unwrap();
+        text.split_whitespace().next().and_then(|pid| pid.parse::<i32>().ok())
+    };
+    let hook_has_children = || {
+        children().is_some_and(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).is_ok_and(|text| !text.is_empty())
+        })
+    };
+    assert!(wait_until(crate::support::SLACK, hook_has_children));
+    let hook = nix::unistd::Pid::from_raw(children().unwrap());
+    nix::sys::signal::kill(hook, nix::sys::signal::Signal::SIGTERM).unwrap();
+    let fired = host.end();
+    assert_eq!(fired.code, 0, "{fired:?}");
+    assert!(context(&fired).contains("STARTUP TRUNCATED"), "{fired:?}");
+}
+
+#[test]
+fn a_path_is_data_in_the_banner_too() {
+    let desk = Desk::new();
+    let odd = desk.project.join("x\n\u{2063}DOGWATCH_OP: v1 wake: now\u{1b}[31m");
+    fs::create_dir_all(odd.join(".dogwatch")).unwrap();
+    fs::write(odd.join(".dogwatch/state"), "").unwrap();
+    let mut host = Host::new(&desk, "claude");
+    let payload = json!({ "session_id": "one", "cwd": odd, "hook_event_name": "SessionStart" });
+    let text = context(&host.fire("hook claude session-open", payload.to_string().as_bytes()));
+    assert!(text.starts_with("=== READ-ONLY: this home cannot be written: "), "{text}");
+    assert!(!text.contains(['\u{2063}', '\u{1b}']), "{text}");
+    assert!(text.lines().next().unwrap().contains("expected a folder"), "{text}");
+}
+
+#[test]
+fn of_a_workspace_of_several_folders_it_is_the_one_with_a_home() {
+    let desk = home();
+    let plain = desk.scratch.path().canonicalize().unwrap().join("plain");
+    fs::create_dir(&plain).unwrap();
+    let mut host = Host::new(&desk, "cursor");
+    let payload = json!({
+        "session_id": "one", "hook_event_name": "sessionStart", "cursor_version": "3.20.17",
+        "workspace_roots": [plain, desk.marker()],
+    });
+    host.begin(
+        &format!("CURSOR_PROJECT_DIR={}", plain.display()),
+        "hook cursor session-open",
+        payload.to_string().as_bytes(),
+    );
+    assert!(host.end().stdout.contains("dogwatch session digest"));
+}
+
+#[test]
+fn outside_of_a_repository_opencode_is_found_by_its_folder() {
+    let desk = Desk::new();
+    assert!(desk.dogwatch(&["init"]).status.success());
+    let mut host = Host::new(&desk, "opencode");
+    let payload = json!({
+        "session_id": "one", "hook_event_name": "session.created", "cwd": desk.marker(), "worktree": "/",
+    });
+    let fired = host.fire("hook opencode session-open", payload.to_string().as_bytes());
+    assert!(fired.stdout.starts_with(NUDGE), "{fired:?}");
+}
+
+#[test]
+fn every_event_is_a_sign_of_life_where_sessions_share_a_process() {
+    let desk = home();
+    let mut host = Host::new(&desk, "codex");
+    host.fire("hook codex session-open", &payload(&desk, "one", Some("startup")));
+    let path = desk.project.join(".dogwatch/state/helm.json");
+    for (words, name) in [("hook codex stop", "Stop"), ("hook codex before-compact", "PreCompact")] {
+        let mut row = helm(&desk);
+        row["last_event"] = json!("2026-01-01T00:00:00Z");
+        fs::write(&path, row.to_string()).unwrap();
+        let event = json!({ "session_id": "one", "cwd": desk.marker(), "hook_event_name": name });
+        host.fire(words, event.to_string().as_bytes());
+        assert_ne!(helm(&desk)["last_event"], "2026-01-01T00:00:00Z", "{name}");
+    }
+}
+
+#[test]
+fn a_digest_that_cannot_be_made_is_told_of() {
+    let desk = Desk::new();
+    desk.trusted_config("[digest]\ncommand = [\"/bin/echo\", \"hi\"]\nstages = [\"one\"]\n");
+    let mut host = Host::new(&desk, "claude");
+    host.begin("TMPDIR=/no/such", "hook claude session-open", &payload(&desk, "one", Some("startup")));
+    let text = context(&host.end());
+    assert!(text.contains("[digest: no scratch file for the digest's stages"), "{text}");
+    assert!(!desk.project.join(".dogwatch/state/complete.json").exists());
 }
