@@ -50,7 +50,15 @@ pub(super) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     if arguments.verb == Verb::Take {
         refuse_below_a_harness(surroundings.ancestry)?;
     }
-    let state = Folder::state_of(&home)?;
+    // To look makes nothing.
+    let state = match arguments.verb {
+        Verb::Status | Verb::Release => Folder::open_state_of(&home)?,
+        Verb::Take => Some(Folder::state_of(&home)?),
+    };
+    let Some(state) = state else {
+        write_out(&mut io::stdout(), "Nobody is in charge of this home.\n")?;
+        return Ok(ExitCode::from(super::FAILED));
+    };
     let now = jiff::Timestamp::now();
     let (text, code) = match arguments.verb {
         Verb::Status => match helm::peek(&state) {

@@ -126,6 +126,8 @@ impl Session {
 
     /// Prints the digest; the signal that cut it short, if one did.
     async fn open(self, as_json: bool) -> Result<Option<i32>, Failure> {
+        // From the beginning: a signal that comes while the home is looked at ends the digest, not this process.
+        let interrupt = interrupt()?;
         let engine = Engine::new().adopt_orphans()?;
         let prepared = match &self.agent {
             Some(agent) => agent.prepare(&engine).await,
@@ -135,7 +137,6 @@ impl Session {
         let (sender, receiver) = mpsc::unbounded_channel();
         let printer = Printer { sender, silent: as_json, bar: bar(self.is_watched) };
         let write = write_all(receiver, printer.bar.clone());
-        let interrupt = interrupt()?;
         let work = async {
             printer.print(&self.style.head(&opening.head()));
             let told = opening

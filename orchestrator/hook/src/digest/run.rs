@@ -87,9 +87,11 @@ impl Told {
         std::iter::once(self.head.as_str()).chain(parts).chain([self.tail.as_str()]).collect()
     }
 
-    /// Whether every stage came to its turn: nothing was cut off by the deadline or a signal.
+    /// Whether every stage came to its turn: nothing was cut off by the deadline or a signal, and a project's own digest
+    /// did start.
     pub fn is_complete(&self) -> bool {
-        self.truncation.is_none()
+        let has_started = |stage: &StageSummary| stage.name != EXTERNAL || stage.end != "failed";
+        self.truncation.is_none() && self.stages.iter().all(has_started)
     }
 }
 

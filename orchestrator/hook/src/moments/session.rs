@@ -28,7 +28,12 @@ pub(super) fn me(call: &Call, event: &Event) -> Me {
 /// A sign of life, where the session and not its process holds the helm.
 pub(super) fn touch(call: &Call, event: &Event, place: &Place, home: &Home) {
     if let (true, Some(state)) = (call.harness.shared_process, home.usable_state()) {
-        helm::touch(state, &me(call, event), place.now);
+        let me = me(call, event);
+        helm::touch(state, &me, place.now);
+        if let Some(session) = event.session_id.as_deref() {
+            // By its events it is told whether such a session is still there; without a row there is nothing to keep.
+            let _ = rows::update(state, call.harness.id, session, |row| row.saw_event(&me, place.now));
+        }
     }
 }
 

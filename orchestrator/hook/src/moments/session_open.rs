@@ -210,7 +210,7 @@ impl<'a> Open<'a> {
                     return 0;
                 }
                 let text = opening.head() + &why;
-                return say(self.call, self.event, EventKind::SessionOpen, &Reply::Context(text), out);
+                return say(self.call, self.event, EventKind::SessionOpen, &Reply::Context(text), out).0;
             }
         };
         let kept_at = prepared.state.and_then(|state| self.keep(state, &told));
