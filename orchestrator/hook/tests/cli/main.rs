@@ -5,5 +5,6 @@
 mod hook;
 mod init_and_trust;
 mod open;
+mod recordings;
 mod run;
 mod support;
