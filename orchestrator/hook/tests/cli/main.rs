@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, which the lint does not take for tests")]
 
+mod crowd;
 mod hook;
 mod init_and_trust;
 mod open;
+mod quiet;
 mod recordings;
 mod run;
 mod support;
