@@ -268,11 +268,10 @@ impl Life {
         let home = self.desk.project.parent().unwrap().display().to_string();
         let payload = recording.text.replace("/home/dev/project", &project).replace("/home/dev", &home);
         let variables = recording.document["env"].as_array().unwrap();
-        let before: String = FOLDERS
-            .iter()
-            .filter(|folder| variables.iter().any(|name| name == **folder))
-            .map(|folder| format!("{folder}={project} "))
-            .collect();
+        let mut before = String::new();
+        for folder in FOLDERS.iter().filter(|folder| variables.iter().any(|name| name == **folder)) {
+            write!(before, "{folder}={project} ").unwrap();
+        }
         let words =
             ["hook", registered].into_iter().chain(kind.map(EventKind::id)).collect::<Vec<_>>().join(" ");
         // What the registration of Cursor knows better than its payload, which has no source.
@@ -357,7 +356,8 @@ impl Life {
         for (path, (_, text)) in everything(&self.desk) {
             let Some(name) = path.strip_prefix(&state).ok().and_then(Path::to_str) else { continue };
             // What is in `once/` is named after a hash of a payload with this run's paths in it.
-            let is_told = text.is_some() && !name.ends_with(".lock") && !name.starts_with("once/");
+            let is_lock = path.extension().is_some_and(|extension| extension == "lock");
+            let is_told = text.is_some() && !is_lock && !name.starts_with("once/");
             if is_told && name != "helm.json" && name != "trace.jsonl" {
                 write!(told, ", {}", said(name)).unwrap();
             }
