@@ -17,6 +17,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
+#[path = "peers/hook.rs"]
+mod hook;
 #[path = "peers/measure.rs"]
 mod measure;
 
@@ -28,6 +30,9 @@ use measure::{
 const GIB: u64 = 1 << 30;
 
 fn main() -> ExitCode {
+    if let Some(code) = hook::host() {
+        return code;
+    }
     let options = match Options::parse(std::env::args().skip(1)) {
         Ok(Some(options)) => options,
         Ok(None) => return ExitCode::SUCCESS,
@@ -58,6 +63,26 @@ fn main() -> ExitCode {
             open_stage(&options, &scratch),
         ),
         (format!("open on this repository ({} runs)", options.open_runs), open_here(&options, &scratch)),
+        (
+            format!("hook, no home | /bin/true ({} runs)", options.short_runs),
+            hook::quiet(&options, &scratch, hook::Quiet::NoHome),
+        ),
+        (
+            format!("hook, a gate variable | /bin/true ({} runs)", options.short_runs),
+            hook::quiet(&options, &scratch, hook::Quiet::Gate),
+        ),
+        (
+            format!("hook, nudge | /bin/true ({} runs)", options.short_runs),
+            hook::quiet(&options, &scratch, hook::Quiet::Nudge),
+        ),
+        (
+            format!("hook, already held | /bin/true ({} runs)", options.short_runs),
+            hook::quiet(&options, &scratch, hook::Quiet::Held),
+        ),
+        (
+            format!("hook, digest beyond its slowest stage ({} runs)", options.stage_runs),
+            hook::digest(&options, &scratch),
+        ),
     ];
     let within = print_table(&rows);
     if options.check && !within { ExitCode::FAILURE } else { ExitCode::SUCCESS }

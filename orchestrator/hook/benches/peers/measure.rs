@@ -51,7 +51,12 @@ pub(crate) fn print_table(rows: &[(String, Measured)]) -> bool {
 
 /// Runs `command` with no input and its output thrown away; an exit code other than 0 is an error.
 pub(crate) fn time(command: &mut Command) -> Result<Duration, String> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    time_with_input(command, Stdio::null())
+}
+
+/// The same with an input.
+pub(crate) fn time_with_input(command: &mut Command, input: Stdio) -> Result<Duration, String> {
+    command.stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
     let watchdog = Watchdog::start();
     let start = Instant::now();
     let mut child = command.spawn().map_err(|error| start_failed(command, &error))?;
