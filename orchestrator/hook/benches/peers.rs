@@ -393,9 +393,11 @@ impl Scratch {
         self.0.join(name)
     }
 
+    /// A folder that is there afterwards. Whatever is in ours is ours.
     fn folder(&self, name: &str) -> Result<PathBuf, String> {
         let path = self.path(name);
-        private_folder(&path)?;
+        let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
+        made.map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(path)
     }
 
