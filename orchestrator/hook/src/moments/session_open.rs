@@ -312,10 +312,13 @@ impl<'a> Open<'a> {
             Seconds::from_environment(env::SESSION_START_TIMEOUT, asked.as_deref(), config.digest.deadline);
         let mut notes = document::notes(&self.home.loaded, self.home.trust, note);
         if self.kind != Kind::Full {
-            notes.push(format!(
-                "the start of this session is complete; left out: {}",
-                plan::left_out(self.kind).join(", ")
-            ));
+            let left_out = plan::left_out(self.kind);
+            let what = if left_out.is_empty() {
+                String::new()
+            } else {
+                format!("; left out: {}", left_out.join(", "))
+            };
+            notes.push(format!("the start of this session is complete{what}"));
         }
         let is_stale = self
             .call
