@@ -114,7 +114,7 @@ impl Proof {
                 assert!(started >= 3, "a process and its program, and ours: {calls:?}");
             }
             Proof::NoProcesses => {
-                assert!(fired.stdout.contains("cannot run git: out of processes"), "{fired:?}")
+                assert!(fired.stdout.contains("cannot run git: out of processes"), "{fired:?}");
             }
             Proof::None => {}
         }
