@@ -48,10 +48,13 @@ pub fn open_regular(path: &Path) -> Result<File, ReadError> {
     }
 }
 
+/// What is read at first: most files whole, where an empty buffer would begin with 32 bytes.
+pub(crate) const FIRST_READ_BYTES: usize = 4096;
+
 /// Reads a whole regular file of at most `limit_bytes` bytes.
 pub fn bytes(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, ReadError> {
     let file = open_regular(path)?;
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(FIRST_READ_BYTES);
     file.take(limit_bytes + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
     if bytes.len() as u64 > limit_bytes {
         return Err(ReadError::TooLarge { limit_bytes });

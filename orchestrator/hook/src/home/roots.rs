@@ -20,6 +20,10 @@ pub fn remember(state_folder: &Path, harness: &str, session: &str, root: &Path) 
     if bytes.contains(&b'\n') || !root.is_absolute() {
         return Ok(());
     }
+    // Most opens are of a session that stays where it was.
+    if recall(state_folder, harness, session).as_deref() == Some(root) {
+        return Ok(());
+    }
     let folder = Folder::private(state_folder)?.sub(FOLDER)?;
     folder.write_atomic(&name(harness, session), &[bytes, b"\n"].concat())
 }

@@ -167,7 +167,7 @@ impl Folder {
     pub fn read(&self, name: &str, limit_bytes: u64) -> Result<Option<Vec<u8>>, StateError> {
         self.check(name)?;
         let Some(file) = self.open_file(name, OFlag::O_RDONLY)? else { return Ok(None) };
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(super::read::FIRST_READ_BYTES);
         file.take(limit_bytes.saturating_add(1))
             .read_to_end(&mut bytes)
             .map_err(|error| self.os("read", name, error_number(&error)))?;

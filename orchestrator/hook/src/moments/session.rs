@@ -12,17 +12,24 @@ use crate::home::trace::Firing;
 
 /// Who this call's session is: its harness's process, and where sessions share one, its id.
 pub(super) fn me(call: &Call, event: &Event) -> Me {
-    let pid = match ancestry::of_this_process(SESSION_DEPTH) {
-        Ancestry::Below(ancestor) => Some(ancestor.id),
+    look(call, event).0
+}
+
+/// The same, and whether the process alone tells the session: it is a harness that is recognised and serves one.
+pub(super) fn look(call: &Call, event: &Event) -> (Me, bool) {
+    let (pid, is_recognised) = match ancestry::of_this_process(SESSION_DEPTH) {
+        Ancestry::Below(ancestor) => (Some(ancestor.id), true),
         // A wrapped or renamed CLI: whoever started us, shells and the like aside.
-        Ancestry::Clear | Ancestry::Unknown => ancestry::starter_of_this_process(SESSION_DEPTH),
+        Ancestry::Clear | Ancestry::Unknown => (ancestry::starter_of_this_process(SESSION_DEPTH), false),
     };
-    Me {
+    let shared_process = call.harness.shared_process;
+    let me = Me {
         process: pid.and_then(|pid| Identity::of(pid.cast_signed()).ok()),
         harness: call.harness.id.to_owned(),
         session: event.session_id.clone(),
-        shared_process: call.harness.shared_process,
-    }
+        shared_process,
+    };
+    (me, is_recognised && !shared_process)
 }
 
 /// A sign of life, where the session and not its process holds the helm.

@@ -44,7 +44,7 @@ pub(super) fn handle(
     out: &mut dyn Out,
 ) -> u8 {
     let source = call.source.as_deref().or(event.source.as_deref());
-    let me = session::me(call, event);
+    let (me, is_told_by_process) = session::look(call, event);
     let action = match route(source, call.harness.tier) {
         Action::Again { is_compaction } if is_complete(home, &me) => {
             let kind = if is_compaction { Kind::AfterCompact } else { Kind::AfterClear };
@@ -66,8 +66,9 @@ pub(super) fn handle(
         Action::Nudge => {
             let is_later = call.harness.budget == Budget::Discarded;
             firing.decision = if is_later { "nudge-later" } else { "nudge" }.to_owned();
-            // The session is known from here on: its own `dogwatch open` has to find it.
-            if let Some(state) = home.usable_state() {
+            // Where its process does not tell which session it is, its own `dogwatch open` has to find it.
+            let needs_row = is_later || !is_told_by_process;
+            if let (Some(state), true) = (home.usable_state(), needs_row) {
                 note_session(state, event, &me, place.now, is_later);
             }
             if is_later {
