@@ -20,6 +20,9 @@ use super::sys::{self, ChildEnd, Status, Which};
 
 /// How long a kill may take, a fork bomb and uninterruptible processes included.
 pub(crate) const KILL_BOUND: Duration = Duration::from_secs(5);
+/// How long a pipe must be held after the leader's end to be called held. A process that another thread of the front is
+/// just starting has copies of all descriptors between its fork and its exec.
+const HELD_LOOK: Duration = Duration::from_millis(25);
 /// How many zombies are reaped before the clock is looked at again.
 const REAP_ROUND: usize = 256;
 /// How many children are taken from one reading of the list.
@@ -111,9 +114,12 @@ impl Tree {
     /// Must come before anything that could hold the pipes is killed.
     fn note_end(&mut self, status: Status) {
         self.end = Some(status);
+        let until = Instant::now() + HELD_LOOK;
         self.pipe_held = self.read_ends.iter().flatten().any(|pipe| {
+            let left = until.saturating_duration_since(Instant::now());
             let mut poll_fd = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
-            let hung_up = poll(&mut poll_fd, PollTimeout::ZERO).is_ok()
+            let hung_up = poll(&mut poll_fd, PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO))
+                .is_ok()
                 && poll_fd[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP));
             !hung_up
         });
