@@ -401,7 +401,7 @@ fn a_signal_keeps_what_is_there_and_ends_the_rest() {
     assert_eq!(child.wait().unwrap().code(), Some(143));
     assert!(text.contains("## first\nfirst\n") && text.contains("## hangs\nhad this\n"), "{text}");
     assert!(
-        text.contains("=== STARTUP TRUNCATED: it was interrupted by signal 15 ===\nDid not finish: hangs\n"),
+        text.contains("=== STARTUP TRUNCATED: it was interrupted by signal 15 ===\nDid not finish: hangs"),
         "{text}"
     );
     assert!(desk.left().is_empty(), "left behind: {:?}", desk.left());
