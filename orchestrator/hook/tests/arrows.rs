@@ -28,6 +28,7 @@ const WITHIN_A_LAYER: &[(&str, &str, &str)] = &[
     ("home", "text", "a line read from a file of the home is cleaned before anybody sees it"),
     ("config", "text", "an error quotes the file that it is about"),
     ("config", "home::read", "config.toml is a file that a repository brought along, and read as such"),
+    ("config", "home::scope", "the rules of [scope] are those that the scope goes by, defaults included"),
     ("config", "home::trust", "a config counts in the state that a person trusted, told by its hash"),
 ];
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use crate::home::read::{self, ReadError};
+use crate::home::scope::ScopeRules;
 use crate::home::trust::{TrustState, Trusted};
 
 mod built_in;
@@ -32,30 +33,9 @@ pub struct Config {
     /// `[digest]`.
     pub digest: Digest,
     /// `[scope]`.
-    pub scope: Scope,
+    pub scope: ScopeRules,
     /// `[operational]`.
     pub operational: Operational,
-}
-
-/// `[scope]`: where dogwatch speaks at all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scope {
-    /// `gate_variables`: an agent in whose environment one of these is set, be it empty, gets no answer.
-    pub gate_variables: Vec<String>,
-    /// `gate_common_dirs`: nor does one in a checkout whose git common dir matches one of these patterns.
-    pub gate_common_dirs: Vec<String>,
-    /// `require`: paths, from the root, that have to exist.
-    pub require: Vec<String>,
-}
-
-impl Default for Scope {
-    fn default() -> Self {
-        Scope {
-            gate_variables: vec!["DOGWATCH_GATE".to_owned(), "NO_MISTAKES_GATE".to_owned()],
-            gate_common_dirs: vec!["*/.no-mistakes/repos/*.git".to_owned()],
-            require: Vec::new(),
-        }
-    }
 }
 
 /// `[operational]`: how messages to a session are worded.

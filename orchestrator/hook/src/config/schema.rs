@@ -1,5 +1,7 @@
 //! The keys of `config.toml`. A new key is one line here and a field in `mod.rs`.
 
+use std::path::PathBuf;
+
 use toml_edit::Value;
 
 use super::problem::printable;
@@ -27,7 +29,7 @@ pub(super) fn config(top: &mut Table<'_, '_>) -> Config {
             &mut scope.gate_common_dirs,
             table.value("gate_common_dirs", |value| each(value, "patterns", text)),
         );
-        set(&mut scope.require, table.value("require", |value| each(value, "paths", text)));
+        set(&mut scope.require, table.value("require", |value| each(value, "paths", path)));
     });
     top.table("operational", |table| {
         set(&mut config.operational.label, table.value("label", label));
@@ -125,6 +127,10 @@ fn text(value: &Value) -> Parsed<String> {
     let fits = |text: &&str| !text.is_empty() && !text.contains(char::is_control);
     let text = value.as_str().filter(fits);
     text.map(str::to_owned).ok_or_else(|| vec![Wrong::value(value, "text of one line")])
+}
+
+fn path(value: &Value) -> Parsed<PathBuf> {
+    text(value).map(PathBuf::from)
 }
 
 fn variable(value: &Value) -> Parsed<String> {

@@ -11,7 +11,7 @@ use crate::harness::{Event, EventKind};
 use crate::home::homes::{Homes, Tracking};
 use crate::home::root::{Root, RootKind, find_root};
 use crate::home::roots;
-use crate::home::scope::{self, ScopeRules};
+use crate::home::scope;
 use crate::home::state::Folder;
 use crate::home::trace::{self, Firing};
 use crate::home::trust::TrustState;
@@ -155,12 +155,7 @@ fn start(call: &Call, event: &Event, home_folder: Option<&Path>) -> PathBuf {
 fn standing(root: &Root, own_folder: Option<&Path>) -> Standing {
     let Some(folder) = root.home() else { return Standing::Out("no-home") };
     let config::Counted { loaded, trust, config } = config::of_project(&root.path, &folder, own_folder);
-    let rules = ScopeRules {
-        gate_variables: config.scope.gate_variables.clone(),
-        gate_common_dirs: config.scope.gate_common_dirs.clone(),
-        require: config.scope.require.iter().map(PathBuf::from).collect(),
-    };
-    if let scope::Scope::Out(why) = scope::scope(root, &rules, env::is_set) {
+    if let scope::Scope::Out(why) = scope::scope(root, &config.scope, env::is_set) {
         return Standing::Out(why);
     }
     let was_there = std::fs::symlink_metadata(folder.join("state")).is_ok();
