@@ -1,6 +1,6 @@
 //! The map of the house.
 //!
-//! Arrows run one way: `cli → moments → digest → harness → home, config, text → the engine`, and `env` stands below all of them.
+//! Arrows run one way: `cli → register, moments → digest → harness → home, config, text → the engine`, and `env` stands below all of them.
 //! A test (`tests/arrows.rs`) holds that.
 
 pub mod cli;
@@ -10,4 +10,5 @@ pub mod env;
 pub mod harness;
 pub mod home;
 pub mod moments;
+pub mod register;
 pub mod text;

@@ -5,6 +5,7 @@
 
 pub mod ancestry;
 pub mod event;
+pub mod registration;
 pub mod reply;
 pub mod stdin;
 
