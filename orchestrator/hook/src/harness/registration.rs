@@ -24,6 +24,9 @@ pub struct Dialect {
     pub byte_order_mark: bool,
     /// The only keys that its root may have; `None` where any may stand there.
     pub root_keys: Option<&'static [&'static str]>,
+    /// The only types of handlers, where one wrong handler, be it somebody else's, makes it refuse the whole file; `None`
+    /// where it passes over the one that is wrong.
+    pub handler_types: Option<&'static [&'static str]>,
 }
 
 /// One hook of ours as it stands in a file.

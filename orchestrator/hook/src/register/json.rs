@@ -129,7 +129,7 @@ pub struct Found {
 /// use dogwatch::harness::registration::{Dialect, Entry, Shape};
 /// use dogwatch::register::json::{add, remove};
 ///
-/// let strict = Dialect { comments: false, trailing_commas: false, byte_order_mark: false, root_keys: None };
+/// let strict = Dialect { comments: false, trailing_commas: false, byte_order_mark: false, root_keys: None, handler_types: None };
 /// let command = "/usr/local/bin/dogwatch hook claude session-open".to_owned();
 /// let entry = Entry { event: "SessionStart", command, timeout: 30 };
 /// let is_ours = |command: &str| command.contains("dogwatch hook claude ");

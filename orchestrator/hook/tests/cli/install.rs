@@ -191,6 +191,34 @@ fn a_file_that_does_not_parse_is_left_alone_and_the_others_are_written() {
 }
 
 #[test]
+fn a_file_that_its_harness_refuses_is_left_alone() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/register/corpus");
+    let mut count = 0;
+    for harness in ["claude", "codex", "cursor", "grok"] {
+        let Ok(folder) = fs::read_dir(top.join(harness).join("rejected")) else { continue };
+        for starting in folder.map(|entry| entry.unwrap().path()) {
+            let desk = Desk::new();
+            let path = file(&desk, harness, USER);
+            write(&path, fs::read(&starting).unwrap());
+            let before = tree(&desk);
+            let output = desk.dogwatch(&["install", harness]);
+            if output.status.success() {
+                // Only for a dialect that is stricter than this harness's.
+                let name = starting.file_name().unwrap().to_str().unwrap();
+                assert!(name.starts_with("strict-"), "{harness} {name}: {}", stdout(&output));
+                continue;
+            }
+            count += 1;
+            assert_eq!(tree(&desk), before, "{}", starting.display());
+            let told = stderr(&output);
+            let place = format!("{}: line ", path.display());
+            assert!(told.contains(&place) && told.lines().count() == 1, "{}: {told}", starting.display());
+        }
+    }
+    assert!(count >= 20, "{count}");
+}
+
+#[test]
 fn the_backup_is_made_once_and_for_nobody_else() {
     let desk = Desk::new();
     let path = file(&desk, "claude", USER);

@@ -13,7 +13,13 @@ pub(super) static REGISTRATION: Registration = Registration {
     project_file: ".claude/settings.json",
     form: Form::Hooks {
         shape: Shape::Nested,
-        dialect: Dialect { comments: false, trailing_commas: false, byte_order_mark: true, root_keys: None },
+        dialect: Dialect {
+            comments: false,
+            trailing_commas: false,
+            byte_order_mark: true,
+            root_keys: None,
+            handler_types: None,
+        },
         hooks: &[
             Hook {
                 event: "SessionStart",

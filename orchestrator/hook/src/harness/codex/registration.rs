@@ -22,6 +22,7 @@ pub(super) static REGISTRATION: Registration = Registration {
             trailing_commas: false,
             byte_order_mark: false,
             root_keys: Some(&["description", "hooks"]),
+            handler_types: Some(&["command", "mcp_tool", "prompt", "agent"]),
         },
         hooks: &[
             Hook {

@@ -12,7 +12,13 @@ pub(super) static REGISTRATION: Registration = Registration {
     project_file: ".cursor/hooks.json",
     form: Form::Hooks {
         shape: Shape::Flat,
-        dialect: Dialect { comments: false, trailing_commas: false, byte_order_mark: false, root_keys: None },
+        dialect: Dialect {
+            comments: false,
+            trailing_commas: false,
+            byte_order_mark: false,
+            root_keys: None,
+            handler_types: None,
+        },
         hooks: &[
             Hook {
                 event: "sessionStart",

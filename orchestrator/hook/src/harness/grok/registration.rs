@@ -13,7 +13,13 @@ pub(super) static REGISTRATION: Registration = Registration {
     project_file: ".grok/hooks/dogwatch.json",
     form: Form::Hooks {
         shape: Shape::Nested,
-        dialect: Dialect { comments: false, trailing_commas: false, byte_order_mark: false, root_keys: None },
+        dialect: Dialect {
+            comments: false,
+            trailing_commas: false,
+            byte_order_mark: false,
+            root_keys: None,
+            handler_types: None,
+        },
         hooks: &[
             // It shows nothing of the answer to its model; the mark for the later nudge is quick.
             Hook { event: "SessionStart", kind: EventKind::SessionOpen, options: &[], timeout: 30 },

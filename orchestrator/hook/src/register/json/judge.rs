@@ -1,8 +1,8 @@
-//! Whether a document is one that ours can be added to: the way to them is `hooks` → event → group → handler, and nothing
-//! beside it is judged.
+//! Whether a document is one that ours can be added to: the way to them is `hooks` → event → group → handler. What stands
+//! beside it is judged only where the harness would refuse the whole file for it.
 
 use jsonc_parser::ast::{Object, Value};
-use jsonc_parser::common::Ranged as _;
+use jsonc_parser::common::Ranged;
 
 use super::document::{Document, Rejected, name_of};
 use super::ours::{HOOKS, is_first_version};
@@ -45,6 +45,8 @@ pub(super) fn judge(
     let Value::Object(hooks) = &hooks.value else {
         return Err(wrong(document, &hooks.value, "an object under \"hooks\""));
     };
+    let every: Vec<&str> = hooks.properties.iter().map(|key| key.name.as_str()).collect();
+    let events = if dialect.handler_types.is_some() { &every } else { events };
     for event in events {
         once(document, hooks, event)?;
         let Some(list) = hooks.get(event) else { continue };
@@ -54,8 +56,12 @@ pub(super) fn judge(
         for (index, element) in list.elements.iter().enumerate() {
             let number = index + 1;
             match shape {
-                Shape::Flat => judge_handler(document, element, &format!("{number} of \"{event}\""))?,
-                Shape::Nested => judge_group(document, element, &format!("{number} of \"{event}\""))?,
+                Shape::Flat => {
+                    judge_handler(document, dialect, element, &format!("{number} of \"{event}\""))?
+                }
+                Shape::Nested => {
+                    judge_group(document, dialect, element, &format!("{number} of \"{event}\""))?
+                }
             }
         }
     }
@@ -79,7 +85,12 @@ fn once(document: &Document<'_>, object: &Object<'_>, key: &str) -> Result<(), R
     }
 }
 
-fn judge_group(document: &Document<'_>, group: &Value<'_>, name: &str) -> Result<(), Rejected> {
+fn judge_group(
+    document: &Document<'_>,
+    dialect: &Dialect,
+    group: &Value<'_>,
+    name: &str,
+) -> Result<(), Rejected> {
     let Value::Object(group) = group else {
         return Err(wrong(document, group, &format!("an object as group {name}")));
     };
@@ -88,18 +99,54 @@ fn judge_group(document: &Document<'_>, group: &Value<'_>, name: &str) -> Result
         return Err(wrong(document, &handlers.value, &format!("a list under \"hooks\" of group {name}")));
     };
     for (index, handler) in handlers.elements.iter().enumerate() {
-        judge_handler(document, handler, &format!("{} in group {name}", index + 1))?;
+        judge_handler(document, dialect, handler, &format!("{} in group {name}", index + 1))?;
     }
     Ok(())
 }
 
-fn judge_handler(document: &Document<'_>, handler: &Value<'_>, name: &str) -> Result<(), Rejected> {
+fn judge_handler(
+    document: &Document<'_>,
+    dialect: &Dialect,
+    handler: &Value<'_>,
+    name: &str,
+) -> Result<(), Rejected> {
     let Value::Object(handler) = handler else {
         return Err(wrong(document, handler, &format!("an object as handler {name}")));
     };
+    if let Some(types) = dialect.handler_types {
+        judge_whole_handler(document, types, handler, name)?;
+    }
     match handler.get("command") {
         Some(command) if command.value.as_string_lit().is_none() => {
             Err(wrong(document, &command.value, &format!("a string under \"command\" of handler {name}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a harness that refuses the whole file for one handler wants of each.
+fn judge_whole_handler(
+    document: &Document<'_>,
+    types: &[&str],
+    handler: &Object<'_>,
+    name: &str,
+) -> Result<(), Rejected> {
+    let kind = handler.get("type").map(|kind| &kind.value);
+    let word = kind.and_then(|kind| kind.as_string_lit()).map(|kind| kind.value.as_ref());
+    let Some(word) = word.filter(|word| types.contains(word)) else {
+        let place = kind.map_or_else(|| handler.start(), Ranged::start);
+        let message = format!("\"type\" of handler {name} has to be one of {}", types.join(", "));
+        return Err(document.rejected(place, message));
+    };
+    if word == "command" && handler.get("command").is_none() {
+        return Err(document.rejected(handler.start(), format!("no \"command\" in handler {name}")));
+    }
+    let is_seconds =
+        |value: &Value<'_>| matches!(value, Value::NumberLit(number) if number.value.parse::<u64>().is_ok());
+    match handler.get("timeout") {
+        Some(timeout) if !is_seconds(&timeout.value) => {
+            let message = format!("\"timeout\" of handler {name} has to be whole seconds");
+            Err(document.rejected(timeout.value.start(), message))
         }
         _ => Ok(()),
     }

@@ -21,8 +21,13 @@ struct Harness {
     entries: Vec<Entry>,
 }
 
-const STRICT: Dialect =
-    Dialect { comments: false, trailing_commas: false, byte_order_mark: false, root_keys: None };
+const STRICT: Dialect = Dialect {
+    comments: false,
+    trailing_commas: false,
+    byte_order_mark: false,
+    root_keys: None,
+    handler_types: None,
+};
 const HARNESSES: [&str; 4] = ["claude", "codex", "cursor", "grok"];
 
 impl Harness {
@@ -38,7 +43,8 @@ impl Harness {
             command: format!("/usr/local/bin/dogwatch hook {name} {ours}"),
             timeout: 30,
         };
-        let dialect = Dialect { root_keys, ..STRICT };
+        let handler_types: Option<&[&str]> = (name == "codex").then_some(&["command", "prompt"]);
+        let dialect = Dialect { root_keys, handler_types, ..STRICT };
         Self { name, shape, dialect, entries: events.into_iter().zip(ours).map(entry).collect() }
     }
 
