@@ -108,11 +108,13 @@ export default function (pi) {
   });
 
   on("session_compact", async (event, context) => {
-    const options = afterCompaction(event, context);
+    // In the middle of a run, and before a retry, the next request comes without a prompt: the message steers it.
+    // Elsewhere steering would start a request of its own.
+    const isRunning = event.willRetry === true || attempt(() => context.signal) != null;
     begin("compact", payload(event, context, { source: "compact" }));
     const generation = await settled();
     const text = acts() ? take(generation) : "";
-    if (text !== "") send(text, options);
+    if (text !== "") send(text, isRunning ? {} : { triggerTurn: false });
   });
 
   const stop = async (event, context) => {
@@ -198,18 +200,9 @@ function delivery(end, source) {
   const marked = text.startsWith(MARKER) ? text : PROVENANCE + text;
   if (end.missing === 0) return marked;
   return (
-    `${marked}\nPI SESSION-START DELIVERY TRUNCATED: ${end.missing} bytes are missing from here on; the whole text is the ` +
-    `newest file in .dogwatch/state/digest/, or run \`${OPEN_COMMAND}\`.`
+    `${marked}\nPI SESSION-START DELIVERY TRUNCATED: ${end.missing} bytes are missing from here on; the whole text is ` +
+    `the newest file in .dogwatch/state/digest/, or run \`${OPEN_COMMAND}\`.`
   );
-}
-
-// Where a request follows without a prompt (in the middle of a run, before a retry, with messages queued) the message
-// steers it; elsewhere steering would start a request of its own. Print mode prints the last message if it is an answer:
-// there the message waits for the next prompt, if one comes.
-function afterCompaction(event, context) {
-  const isRunning = attempt(() => context.signal) != null || attempt(() => context.hasPendingMessages()) === true;
-  if (event.willRetry === true || isRunning) return {};
-  return attempt(() => context.hasUI) === false ? { deliverAs: "nextTurn" } : { triggerTurn: false };
 }
 
 // Pi calls every start of a process `startup`. A name, a model and the like are no sign of another.
