@@ -14,20 +14,23 @@
 //   {"do":"compact","when":"idle"|"middle"|"after","willRetry":true?,"cancel":true?,"fail":true?}
 //                    session_before_compact, the request for a summary, session_compact or session_compact_failed.
 //                    In the "middle" of a run its next request follows; "after" its last one, only what is queued
-//   {"do":"replace","reason":"new"|"resume"|"fork","session":SESSION?}       the same modules, their factories again
+//   {"do":"replace","reason":"new"|"resume"|"fork","session":SESSION?,"silent":true?}
+//                    the same modules, their factories again; silent: without a session_shutdown
 //   {"do":"reload"}                                     the modules anew, the same session
 //   {"do":"shutdown"}                                   session_shutdown "quit"; no command is read after it
 //   {"do":"exit"}                                       process.exit, as at a second signal: no session_shutdown
 //   {"do":"listeners"}                                  what listens to the process
+//   {"do":"printed"}                                    what print mode would print at its end
 //
 // SESSION is {"id":ID?,"created":RFC 3339?}: made up where left out, created now. stdout tells, one object per line:
 //
 //   {"event":NAME}                          its handlers begin; they run one after the other, each awaited
-//   {"message":{customType,content,display}}                    an extension's message became a part of the session
-//   {"provider_call":{"for":"prompt"|"message"|"summary"|"continuation"|"retry","messages":[{role,content}…]}}
+//   {"message":{session,customType,content,display}}        an extension's message became a part of that session
+//   {"provider_call":{session,"for":"prompt"|"message"|"summary"|"continuation"|"retry","messages":[{role,content}…]}}
 //   {"blocked":{"reason":R}} | {"ran":{"name":N,"input":{…}}}   a tool call
 //   {"error":{"event":NAME,"message":M}}    a handler threw; Pi says so on stderr and goes on
 //   {"listeners":{NAME:COUNT…}}
+//   {"printed":TEXT|null}                   the last message, if it is an answer
 //   {"done":COMMAND,"milliseconds":MS}      always the last line of a command
 //   {"abandoned":[COMMAND…]}                node had nothing left to wait for while these were under way; exit code 13
 //   {"crash":M}                             an exception or a rejection that nobody caught; exit code 1
@@ -45,6 +48,9 @@ const HAS_MODE = isAtLeast([0, 78, 1]);
 const HAS_SETTLED = isAtLeast([0, 80, 4]);
 const IS_1 = isAtLeast([1, 0, 0]);
 const STALE = "This extension ctx is stale after session replacement or reload.";
+
+// As Pi does: its children find it by that name.
+process.title = "pi";
 
 const pending = [];
 let extensions = [];
@@ -181,80 +187,88 @@ async function emit(event, isStrict = false, seen = () => false) {
   }
 }
 
-function append(message) {
-  session.messages.push(message);
+function append(own, message) {
+  own.messages.push(message);
   if (message.role === "custom") {
     const { customType, content, display } = message;
-    say({ message: { customType, content, display } });
+    say({ message: { session: own.header.id, customType, content, display } });
   }
 }
 
 // What the model is sent: a custom message is a user's.
-function request(purpose) {
-  const messages = session.messages.map(({ role, content }) => ({ role: role === "custom" ? "user" : role, content }));
-  say({ provider_call: { for: purpose, messages } });
+function request(own, purpose) {
+  const messages = own.messages.map(({ role, content }) => ({ role: role === "custom" ? "user" : role, content }));
+  say({ provider_call: { session: own.header.id, for: purpose, messages } });
 }
 
 async function send(of, message, options) {
+  const own = session;
   const made = { role: "custom", ...message };
   if (options?.deliverAs === "nextTurn") {
-    session.nextTurn.push(made);
-  } else if (IS_1 && session.isRunning && options?.triggerTurn === false) {
-    session.held.push(made);
-  } else if (session.isRunning) {
-    (options?.deliverAs === "followUp" ? session.followUps : session.steering).push(made);
+    own.nextTurn.push(made);
+  } else if (IS_1 && own.isRunning && options?.triggerTurn === false) {
+    own.held.push(made);
+  } else if (own.isRunning) {
+    (options?.deliverAs === "followUp" ? own.followUps : own.steering).push(made);
   } else if (options?.triggerTurn) {
     if (of.isSettling) of.deferred.push(() => run(made));
     else await run(made);
   } else {
-    append(made);
+    append(own, made);
   }
 }
 
 // One run, from a person's prompt or an extension's message.
 async function run(first, outcome = "stop") {
+  const own = session;
   const isCustom = first.role === "custom";
-  session.isRunning = IS_1;
+  own.isRunning = IS_1;
   const added = [];
   // 0.73.1 starts a run of a custom message without it.
   if (!isCustom || IS_1) {
-    const trigger = isCustom ? { messageType: "custom", message: first } : { messageType: "user", prompt: first.content };
+    const user = { prompt: first.content, ...(IS_1 && { messageType: "user" }) };
+    const trigger = isCustom ? { messageType: "custom", message: first } : user;
     const event = { type: "before_agent_start", ...trigger, systemPrompt: "", systemPromptOptions: {} };
-    await emit(event, false, (result) => result.message && void added.push({ role: "custom", ...result.message }));
+    await emit(event, false, (result) => {
+      if (result.message) added.push({ role: "custom", ...result.message });
+    });
   }
-  for (const message of [...session.held.splice(0), first, ...session.nextTurn.splice(0), ...added]) append(message);
-  session.isRunning = true;
-  session.signal = new AbortController().signal;
-  await emit({ type: "agent_start" });
+  for (const message of [...own.held.splice(0), first, ...own.nextTurn.splice(0), ...added]) append(own, message);
+  own.isRunning = true;
+  own.signal = new AbortController().signal;
+  if (own === session) await emit({ type: "agent_start" });
   for (let purpose = isCustom ? "message" : "prompt"; ; purpose = "continuation") {
-    for (const message of session.steering.splice(0)) append(message);
-    request(purpose);
-    append({ role: "assistant", content: "FINAL-TEXT" });
-    if (session.followUps.length === 0) break;
-    session.steering.push(...session.followUps.splice(0));
+    for (const message of own.steering.splice(0)) append(own, message);
+    request(own, purpose);
+    // What has been replaced meanwhile goes no further.
+    if (own !== session) return;
+    append(own, { role: "assistant", content: "FINAL-TEXT" });
+    if (own.followUps.length === 0) break;
+    own.steering.push(...own.followUps.splice(0));
   }
-  if (!HAS_SETTLED) session.isRunning = false;
-  await emit({ type: "agent_end", messages: [...session.messages.slice(0, -1), { role: "assistant", stopReason: outcome }] });
-  session.signal = undefined;
-  await settle(outcome);
+  if (!HAS_SETTLED) own.isRunning = false;
+  await emit({ type: "agent_end", messages: [{ role: "assistant", stopReason: outcome }] });
+  own.signal = undefined;
+  await settle(own, outcome);
 }
 
-async function settle(outcome) {
-  for (const message of session.held.splice(0)) append(message);
+async function settle(own, outcome) {
+  for (const message of own.held.splice(0)) append(own, message);
   if (HAS_SETTLED) {
     await emit({ type: "agent_before_settle", outcome });
-    session.isRunning = false;
+    own.isRunning = false;
     const of = runner;
     of.isSettling = true;
     await emit({ type: "agent_settled", aborted: outcome === "aborted" });
     of.isSettling = false;
     for (const action of of.deferred.splice(0)) await action();
   }
-  session.isRunning = false;
+  own.isRunning = false;
 }
 
 async function tool({ name, input, id = "call_1" }) {
-  session.signal = new AbortController().signal;
+  const own = session;
+  own.signal = new AbortController().signal;
   const call = { toolName: name, toolCallId: id, input };
   let block = null;
   try {
@@ -268,35 +282,37 @@ async function tool({ name, input, id = "call_1" }) {
     say({ ran: { name, input } });
     await emit({ type: "tool_result", ...call, content: [{ type: "text", text: "done\n" }], isError: false });
   }
-  session.signal = undefined;
+  own.signal = undefined;
 }
 
 async function compact({ when = "idle", willRetry = false, cancel = false, fail = false }) {
+  const own = session;
   const reason = when === "idle" ? "manual" : willRetry ? "overflow" : "threshold";
-  session.isRunning = when !== "idle";
-  session.signal = when === "middle" ? new AbortController().signal : undefined;
+  own.isRunning = when !== "idle";
+  own.signal = when === "middle" ? new AbortController().signal : undefined;
   let isCancelled = cancel;
   const before = { type: "session_before_compact", preparation: {}, branchEntries: [], reason, willRetry };
   await emit(before, false, (result) => result.cancel === true && (isCancelled = true));
-  if (!isCancelled) request("summary");
+  if (!isCancelled) request(own, "summary");
   if (isCancelled || fail) {
     const errorMessage = isCancelled ? undefined : "Compaction failed: made up";
     await emit({ type: "session_compact_failed", reason, errorMessage, aborted: isCancelled, willRetry: false });
   } else {
-    session.messages = [{ role: "user", content: "SUMMARY" }];
+    // A run's last messages stay.
+    own.messages = [{ role: "user", content: "SUMMARY" }, ...(when === "idle" ? [] : own.messages.slice(-1))];
     const compactionEntry = { type: "compaction", id: "aecebb4d", summary: "SUMMARY" };
     await emit({ type: "session_compact", compactionEntry, fromExtension: false, reason, willRetry });
   }
-  if (when === "middle" || (when === "after" && (willRetry || session.steering.length > 0))) {
-    for (const message of session.steering.splice(0)) append(message);
-    request(willRetry ? "retry" : "continuation");
+  if (when === "middle" || (when === "after" && (willRetry || own.steering.length > 0))) {
+    for (const message of own.steering.splice(0)) append(own, message);
+    request(own, willRetry ? "retry" : "continuation");
   }
-  session.signal = undefined;
-  if (when !== "idle") await settle("completed");
+  own.signal = undefined;
+  if (when !== "idle") await settle(own, "completed");
 }
 
-async function leave(reason) {
-  await emit({ type: "session_shutdown", reason });
+async function leave(reason, isSilent = false) {
+  if (!isSilent) await emit({ type: "session_shutdown", reason });
   runner.isStale = true;
 }
 
@@ -313,7 +329,7 @@ const commands = {
   compact,
   async replace(command) {
     const previousSessionFile = session.file;
-    await leave(command.reason);
+    await leave(command.reason, command.silent);
     session = newSession(command.session);
     await bind();
     await emit({ type: "session_start", reason: command.reason, previousSessionFile });
@@ -329,6 +345,10 @@ const commands = {
     await leave("quit");
   },
   exit: () => process.exit(0),
+  printed() {
+    const last = session.messages.at(-1);
+    say({ printed: last?.role === "assistant" ? last.content : null });
+  },
   listeners() {
     const names = process.eventNames().map((name) => [String(name), process.listenerCount(name)]);
     say({ listeners: Object.fromEntries(names) });

@@ -46,6 +46,7 @@ export default function (pi) {
   const self = { context: null, isLive: () => attempt(() => self.context.cwd) !== undefined };
   const acts = () => registry.owner === self;
   let settles = false;
+  let isFollowUp = false;
 
   // What Pi awaits holds the process; nothing else of ours does. A context that is read after an await may be stale and
   // throw, so handlers read it before.
@@ -108,18 +109,22 @@ export default function (pi) {
   });
 
   on("session_compact", async (event, context) => {
-    // In the middle of a run, and before a retry, the next request comes without a prompt: the message steers it.
-    // Elsewhere steering would start a request of its own.
-    const isRunning = event.willRetry === true || attempt(() => context.signal) != null;
+    const options = afterCompaction(event, context);
     begin("compact", payload(event, context, { source: "compact" }));
     const generation = await settled();
     const text = acts() ? take(generation) : "";
-    if (text !== "") send(text, isRunning ? {} : { triggerTurn: false });
+    if (text !== "") send(text, options);
   });
 
   const stop = async (event, context) => {
-    const text = textOf(await ask("stop", payload(event, context, {})));
-    if (text !== "" && acts()) send(text, { triggerTurn: true, deliverAs: "followUp" });
+    // The end of a run that a stop's answer has started is told, and starts no further one: whatever is answered, no
+    // session goes round in circles.
+    const wasFollowedUp = isFollowUp;
+    isFollowUp = false;
+    const text = textOf(await ask("stop", payload(event, context, { stop_hook_active: wasFollowedUp })));
+    if (text === "" || wasFollowedUp || !acts()) return;
+    isFollowUp = true;
+    send(text, { triggerTurn: true, deliverAs: "followUp" });
   };
 
   // Whom the person has stopped is not sent on.
@@ -200,9 +205,19 @@ function delivery(end, source) {
   const marked = text.startsWith(MARKER) ? text : PROVENANCE + text;
   if (end.missing === 0) return marked;
   return (
-    `${marked}\nPI SESSION-START DELIVERY TRUNCATED: ${end.missing} bytes are missing from here on; the whole text is ` +
-    `the newest file in .dogwatch/state/digest/, or run \`${OPEN_COMMAND}\`.`
+    `${marked}\nPI SESSION-START DELIVERY TRUNCATED: ${end.missing} bytes are missing from here on; the whole text is the ` +
+    `newest file in .dogwatch/state/digest/, or run \`${OPEN_COMMAND}\`.`
   );
+}
+
+// Where a request follows without a prompt (in the middle of a run, before a retry, with messages queued) the message
+// steers it; elsewhere steering would start a request of its own. At its end print mode prints the last message if that
+// is an answer: behind an answer the message waits for the next prompt there, if one comes.
+function afterCompaction(event, context) {
+  const isRunning = attempt(() => context.signal) != null || attempt(() => context.hasPendingMessages()) === true;
+  if (event.willRetry === true || isRunning) return {};
+  const mayPrint = event.reason !== "manual" && attempt(() => context.hasUI) === false;
+  return mayPrint ? { deliverAs: "nextTurn" } : { triggerTurn: false };
 }
 
 // Pi calls every start of a process `startup`. A name, a model and the like are no sign of another.

@@ -37,7 +37,7 @@ pub(crate) fn checkout(path: &str) -> PathBuf {
 
 /// A person's home folder with a project in it, and nothing of this machine's environment. Ends what it started.
 pub(crate) struct Desk {
-    pub(crate) scratch: TempDir,
+    _scratch: TempDir,
     pub(crate) project: PathBuf,
 }
 
@@ -46,7 +46,7 @@ impl Desk {
         let scratch = tempfile::tempdir().unwrap();
         let project = scratch.path().canonicalize().unwrap().join("project");
         fs::create_dir(&project).unwrap();
-        Desk { scratch, project }
+        Desk { _scratch: scratch, project }
     }
 
     /// A path in the person's home.
@@ -232,8 +232,10 @@ impl Host {
 
     /// The lines up to the one that has that key, which is the last of them.
     pub(crate) fn until(&mut self, key: &str) -> Vec<Value> {
-        let mut lines = Vec::new();
+        let (mut lines, until) = (Vec::new(), Instant::now() + BOUND);
         loop {
+            // What goes round in circles is never silent.
+            assert!(Instant::now() < until, "no {key:?} after {} lines", lines.len());
             let Some(line) = self.next() else {
                 panic!("the host ended before it said {key:?}: {lines:?}\n{}", self.stderr())
             };
