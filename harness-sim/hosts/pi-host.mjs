@@ -246,8 +246,10 @@ async function run(first, outcome = "stop") {
     if (own.followUps.length === 0) break;
     own.steering.push(...own.followUps.splice(0));
   }
-  if (!HAS_SETTLED) own.isRunning = false;
-  await emit({ type: "agent_end", messages: [{ role: "assistant", stopReason: outcome }] });
+  const ended = emit({ type: "agent_end", messages: [{ role: "assistant", stopReason: outcome }] });
+  // 0.73.1 does not wait for it, not even at its end.
+  if (HAS_SETTLED) await ended;
+  own.isRunning = HAS_SETTLED;
   own.signal = undefined;
   await settle(own, outcome);
 }

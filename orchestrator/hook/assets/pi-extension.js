@@ -144,11 +144,13 @@ export default function (pi) {
     registry.owner = null;
     // A reload ends no session.
     const isReload = event.reason === "reload";
-    const kept = isReload ? registry.generation : null;
     const until = performance.now() + SHUTDOWN_MS;
     const end = async () => {
-      const runs = [...registry.runs].filter((run) => run !== kept?.run);
-      await Promise.all([...runs.map((run) => run.stop()), isReload ? undefined : registry.generation?.stop()]);
+      const stopped = isReload ? undefined : registry.generation?.stop();
+      // Before 0.80.4 Pi quits beside `agent_end`: what has been asked may still be answered.
+      const calls = [...registry.runs].filter((run) => run !== registry.generation?.run);
+      await within(Promise.all(calls.map((run) => run.ended)), GRACE_MS);
+      await Promise.all([stopped, ...calls.map((run) => run.stop())]);
       if (isReload) return;
       registry.generation = null;
       // With time to end it, too.

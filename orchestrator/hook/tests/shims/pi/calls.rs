@@ -5,7 +5,7 @@ use std::fs;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{Extension, KEEP, Pi, count, payloads};
+use super::{Extension, KEEP, Pi, Seen, count, payloads, wait_for, wait_for_file};
 use crate::support::Desk;
 
 const TOOL: &str = r#"{"do": "tool", "name": "bash", "input": {"command": "ls"}, "id": "call_6"}"#;
@@ -139,8 +139,8 @@ fn a_prompt_goes_on_without_a_dogwatch_that_does_not_answer() {
     desk.assert_nothing_left();
 }
 
-/// Says something at the first stop.
-const ONE_STOP: &str = "[ $3 = stop ] && [ ! -e \"$desk/stopped\" ] && : > \"$desk/stopped\" && echo go on";
+/// Has something to say at every stop.
+const STOPS: &str = "[ $3 = stop ] && echo go on";
 
 #[rstest]
 #[case("1.6.0", "agent_settled")]
@@ -149,22 +149,24 @@ const ONE_STOP: &str = "[ $3 = stop ] && [ ! -e \"$desk/stopped\" ] && : > \"$de
 #[case("0.73.1", "agent_end")]
 fn a_stop_is_asked_about_once_and_followed_up_once(#[case] version: &str, #[case] event: &str) {
     let desk = Desk::new();
-    let script = desk.script("dogwatch", &format!("{KEEP}{ONE_STOP}"));
+    let script = desk.script("dogwatch", &format!("{KEEP}{STOPS}"));
     let extension = Extension::calling(script.to_str().unwrap()).write(&desk, "dogwatch.js");
     let Some(mut pi) = Pi::with(&desk, version, &[], vec![extension]) else { return };
     pi.starts();
-    let mut lines = pi.is_asked("hello").0;
-    let is_there = |lines: &[Value]| lines.iter().any(|line| line["provider_call"]["for"] == "message");
-    while !is_there(&lines) {
-        lines.extend(pi.host.until("provider_call"));
+    for prompts in 1..=2 {
+        let mut lines = pi.is_asked("hello").0;
+        // Where there is no `agent_settled` nobody waits for the run that follows.
+        wait_for(&desk, "stop", 2 * prompts);
+        lines.extend(pi.lets_time_pass().0);
+        let seen = Seen(lines);
+        let followed_up = seen.messages().iter().filter(|message| **message == "go on").count();
+        let requests: Vec<&Value> = seen.all("provider_call").iter().map(|call| &call["for"]).collect();
+        assert_eq!((followed_up, requests), (1, vec![&json!("prompt"), &json!("message")]));
     }
-    lines.extend(pi.is_asked("again").0);
-    let seen = super::Seen(lines);
-    let followed_up = seen.messages().iter().filter(|message| **message == "go on").count();
-    assert_eq!((followed_up, seen.all("provider_call").len()), (1, 3));
     let said = payloads(&desk, "stop");
-    assert_eq!(said.len(), 3, "after each request");
     assert!(said.iter().all(|said| said["hook_event_name"] == event), "{said:?}");
+    let active: Vec<&Value> = said.iter().map(|said| &said["stop_hook_active"]).collect();
+    assert_eq!(active, [false, true, false, true], "each run is told of, its own as such");
     assert_eq!(count(&desk, "prompt"), 2, "the follow-up is no prompt of a person");
 }
 
@@ -173,7 +175,7 @@ fn a_stop_is_asked_about_once_and_followed_up_once(#[case] version: &str, #[case
 #[case("0.73.1")]
 fn whom_a_person_has_stopped_is_not_sent_on(#[case] version: &str) {
     let desk = Desk::new();
-    let script = desk.script("dogwatch", ONE_STOP);
+    let script = desk.script("dogwatch", STOPS);
     let extension = Extension::calling(script.to_str().unwrap()).write(&desk, "dogwatch.js");
     let Some(mut pi) = Pi::with(&desk, version, &[], vec![extension]) else { return };
     pi.starts();
@@ -192,11 +194,33 @@ fn a_stop_of_a_session_that_is_replaced_meanwhile_is_not_followed_up() {
     let Some(mut pi) = Pi::new(&desk, &script) else { return };
     pi.starts();
     pi.begins(&json!({"do": "prompt", "text": "hello"}));
-    super::wait_for_file(&desk, "stopping");
+    wait_for_file(&desk, "stopping");
     // What the old session was given throws from now on, and nothing has told it so.
     pi.does(&json!({"do": "replace", "reason": "new", "silent": true}));
     gate.open();
     let seen = pi.finishes("prompt");
     assert!(!seen.messages().contains(&"go on"));
     assert_eq!(seen.all("error"), [&json!(null); 0]);
+}
+
+#[test]
+fn a_stop_that_is_asked_about_when_pi_quits_is_still_answered() {
+    let desk = Desk::new();
+    let mut gate = desk.gate("gate");
+    let text = "[ $3 = stop ] && : > \"$desk/stopping\" && read _ < \"$desk/gate\" && : > \"$desk/answered\"";
+    let extension = Extension::calling(desk.script("dogwatch", text).to_str().unwrap());
+    let extension = extension.with("const GRACE_MS = 1_000;", "const GRACE_MS = 30_000;");
+    let extension = extension.with("const SHUTDOWN_MS = 3_800;", "const SHUTDOWN_MS = 60_000;");
+    let Some(mut pi) = Pi::with(&desk, "0.73.1", &[], vec![extension.write(&desk, "dogwatch.js")]) else {
+        return;
+    };
+    pi.starts();
+    pi.is_asked("hello");
+    wait_for_file(&desk, "stopping");
+    pi.begins(&json!({"do": "shutdown"}));
+    pi.host.until("event");
+    gate.open();
+    pi.finishes("shutdown");
+    assert!(desk.path("answered").exists());
+    assert_eq!(count(&desk, "end"), 1);
 }

@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::json;
 
-use super::{PROVENANCE, Pi, count, wait_for_file};
+use super::{KEEP, PROVENANCE, Pi, Seen, count, payloads, wait_for_file};
 use crate::support::{Desk, wait_until};
 
 const DIGEST: &str = "[ $3 = session-open ] && echo digest";
@@ -11,7 +11,7 @@ const DIGEST: &str = "[ $3 = session-open ] && echo digest";
 #[test]
 fn a_compaction_is_told_at_once_and_not_again_at_the_next_prompt() {
     let desk = Desk::new();
-    let Some(mut pi) = Pi::new(&desk, &desk.script("dogwatch", &format!("{}{DIGEST}", super::KEEP))) else {
+    let Some(mut pi) = Pi::new(&desk, &desk.script("dogwatch", &format!("{}{DIGEST}", KEEP))) else {
         return;
     };
     let digest = format!("{PROVENANCE}digest");
@@ -21,12 +21,12 @@ fn a_compaction_is_told_at_once_and_not_again_at_the_next_prompt() {
     assert_eq!(seen.messages(), [&digest]);
     assert_eq!(seen.all("provider_call").len(), 1, "the summary, and no request of its own");
     assert_eq!(pi.is_asked("two").request(), ["SUMMARY", &digest, "two"]);
-    let said = super::payloads(&desk, "session-open");
+    let said = payloads(&desk, "session-open");
     assert_eq!(
         (&said[1]["hook_event_name"], &said[1]["source"]),
         (&json!("session_compact"), &json!("compact"))
     );
-    let said = super::payloads(&desk, "before-compact");
+    let said = payloads(&desk, "before-compact");
     assert_eq!(
         (&said[0]["hook_event_name"], &said[0]["reason"]),
         (&json!("session_before_compact"), &json!("manual"))
@@ -109,6 +109,6 @@ fn a_compaction_of_a_session_that_is_replaced_meanwhile_is_not_told() {
     let mut lines = pi.is_replaced("new").0;
     lines.extend(pi.is_asked("two").0);
     lines.extend(pi.lets_time_pass().0);
-    assert_eq!(super::Seen(lines).messages(), [format!("{PROVENANCE}digest")]);
+    assert_eq!(Seen(lines).messages(), [format!("{PROVENANCE}digest")]);
     assert!(wait_until(|| count(&desk, "session-open") == 3));
 }

@@ -5,7 +5,7 @@ use std::fs;
 use rstest::rstest;
 use serde_json::json;
 
-use super::{Extension, PROVENANCE, Pi, count, instruction, wait_for_file};
+use super::{Extension, PROVENANCE, Pi, Seen, count, instruction, wait_for_file};
 use crate::support::{Desk, is_alive, wait_until};
 
 #[test]
@@ -77,10 +77,25 @@ fn a_start_that_was_replaced_is_never_delivered() {
     let mut lines = pi.finishes("replace").0;
     lines.extend(pi.is_asked("again").0);
     lines.extend(pi.lets_time_pass().0);
-    let seen = super::Seen(lines);
+    let seen = Seen(lines);
     let messages: Vec<_> =
         seen.all("message").iter().map(|message| (&message["session"], &message["content"])).collect();
     assert_eq!(messages, [(&json!("second"), &json!(format!("{PROVENANCE}fresh")))]);
+}
+
+#[test]
+fn a_start_that_a_compaction_replaces_beside_a_prompt_is_not_delivered_by_the_prompt() {
+    let desk = Desk::new();
+    let mut gate = desk.gate("gate");
+    let text = "case $3 in session-open) cat | grep -o '\"source\":\"[a-z]*\"' ;; prompt) : > \"$desk/prompting\"; read _ < \"$desk/gate\" ;; esac";
+    let Some(mut pi) = Pi::new(&desk, &desk.script("dogwatch", text)) else { return };
+    pi.starts();
+    pi.begins(&json!({"do": "prompt", "text": "hello"}));
+    wait_for_file(&desk, "prompting");
+    pi.compacts("idle");
+    gate.open();
+    assert_eq!(pi.finishes("prompt").messages(), [] as [&str; 0]);
+    assert_eq!(pi.is_replaced("new").messages(), [] as [&str; 0]);
 }
 
 #[test]
@@ -137,7 +152,7 @@ fn a_digest_past_its_bound_is_the_instruction_once_its_process_has_ended() {
     };
     pi.starts();
     pi.begins(&json!({"do": "prompt", "text": "hello"}));
-    let seen = super::Seen(pi.host.until("provider_call"));
+    let seen = Seen(pi.host.until("provider_call"));
     let pid = fs::read_to_string(desk.path("pid")).unwrap().trim().parse().unwrap();
     assert!(!is_alive(pid), "native and manual at once");
     assert_eq!(seen.messages(), [instruction(script.to_str().unwrap())]);
