@@ -17,6 +17,7 @@
 //   {"do":"replace","reason":"new"|"resume"|"fork","session":SESSION?,"silent":true?}
 //                    the same modules, their factories again; silent: without a session_shutdown
 //   {"do":"reload"}                                     the modules anew, the same session
+//   {"do":"abort"}                                      the person gives a compaction up
 //   {"do":"shutdown"}                                   session_shutdown "quit"; no command is read after it
 //   {"do":"exit"}                                       process.exit, as at a second signal: no session_shutdown
 //   {"do":"listeners"}                                  what listens to the process
@@ -78,7 +79,7 @@ function newSession(given = {}) {
   const header = { type: "session", version: 3, id, timestamp, cwd: process.cwd() };
   const file = join(process.cwd(), ".pi-sessions", `${timestamp.replace(/[:.]/g, "-")}_${id}.jsonl`);
   const queues = { steering: [], followUps: [], held: [], nextTurn: [] };
-  return { header, file, messages: [], ...queues, isRunning: false, signal: undefined };
+  return { header, file, messages: [], ...queues, isRunning: false, signal: undefined, work: new Set(), compaction: null };
 }
 
 // Loads the extensions' modules. Their text and not their file is loaded: a `.js` file outside of a package is no module
@@ -293,8 +294,12 @@ async function compact({ when = "idle", willRetry = false, cancel = false, fail 
   own.isRunning = when !== "idle";
   own.signal = when === "middle" ? new AbortController().signal : undefined;
   let isCancelled = cancel;
-  const before = { type: "session_before_compact", preparation: {}, branchEntries: [], reason, willRetry };
+  const why = IS_1 ? { reason, willRetry } : {};
+  own.compaction = new AbortController();
+  const { signal } = own.compaction;
+  const before = { type: "session_before_compact", preparation: {}, branchEntries: [], ...why, signal };
   await emit(before, false, (result) => result.cancel === true && (isCancelled = true));
+  isCancelled ||= signal.aborted;
   if (!isCancelled) request(own, "summary");
   if (isCancelled || fail) {
     const errorMessage = isCancelled ? undefined : "Compaction failed: made up";
@@ -303,7 +308,7 @@ async function compact({ when = "idle", willRetry = false, cancel = false, fail 
     // A run's last messages stay.
     own.messages = [{ role: "user", content: "SUMMARY" }, ...(when === "idle" ? [] : own.messages.slice(-1))];
     const compactionEntry = { type: "compaction", id: "aecebb4d", summary: "SUMMARY" };
-    await emit({ type: "session_compact", compactionEntry, fromExtension: false, reason, willRetry });
+    await emit({ type: "session_compact", compactionEntry, fromExtension: false, ...why });
   }
   if (when === "middle" || (when === "after" && (willRetry || own.steering.length > 0))) {
     for (const message of own.steering.splice(0)) append(own, message);
@@ -314,7 +319,12 @@ async function compact({ when = "idle", willRetry = false, cancel = false, fail 
 }
 
 async function leave(reason, isSilent = false) {
-  if (!isSilent) await emit({ type: "session_shutdown", reason });
+  if (!isSilent) {
+    // Pi 1 waits for what is under way, handlers included.
+    session.compaction?.abort();
+    if (IS_1) await Promise.allSettled(session.work);
+    await emit({ type: "session_shutdown", reason });
+  }
   runner.isStale = true;
 }
 
@@ -346,6 +356,7 @@ const commands = {
     process.stdin.pause();
     await leave("quit");
   },
+  abort: () => session.compaction?.abort(),
   exit: () => process.exit(0),
   printed() {
     const last = session.messages.at(-1);
@@ -362,7 +373,11 @@ async function obey(line) {
   const begun = performance.now();
   pending.push(command.do);
   process.stdin.unref();
-  await commands[command.do](command);
+  const begunIn = session;
+  const work = Promise.resolve(commands[command.do](command));
+  if (["prompt", "tool", "compact"].includes(command.do)) begunIn.work.add(work);
+  await work;
+  begunIn?.work.delete(work);
   pending.splice(pending.indexOf(command.do), 1);
   if (pending.length === 0 && command.do !== "shutdown") process.stdin.ref();
   say({ done: command.do, milliseconds: Math.round(performance.now() - begun) });

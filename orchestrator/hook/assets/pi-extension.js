@@ -103,9 +103,9 @@ export default function (pi) {
 
   on("session_before_compact", async (event, context) => {
     const said = payload(event, context, { reason: event.reason });
-    // The summary is a request to the model.
-    await settled();
-    if (acts()) await ask("before-compact", said);
+    // The summary is a request to the model. A person may give it up, and Pi then waits for us.
+    await Promise.race([settled(), aborted(event.signal)]);
+    if (acts() && !event.signal?.aborted) await ask("before-compact", said);
   });
 
   on("session_compact", async (event, context) => {
@@ -218,7 +218,8 @@ function delivery(end, source) {
 function afterCompaction(event, context) {
   const isRunning = attempt(() => context.signal) != null || attempt(() => context.hasPendingMessages()) === true;
   if (event.willRetry === true || isRunning) return {};
-  const mayPrint = event.reason !== "manual" && attempt(() => context.hasUI) === false;
+  // Before 1.0 no reason is told, and print mode does not wait for a compaction.
+  const mayPrint = ["threshold", "overflow"].includes(event.reason) && attempt(() => context.hasUI) === false;
   return mayPrint ? { deliverAs: "nextTurn" } : { triggerTurn: false };
 }
 
@@ -382,6 +383,13 @@ async function held(promise) {
   } finally {
     clearInterval(hold);
   }
+}
+
+function aborted(signal) {
+  return new Promise((resolve) => {
+    if (signal?.aborted) resolve();
+    signal?.addEventListener("abort", () => resolve(), { once: true });
+  });
 }
 
 function timer(callback, milliseconds) {

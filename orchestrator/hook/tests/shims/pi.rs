@@ -59,8 +59,13 @@ struct Pi {
 impl Pi {
     /// Pi 1.6.0 with the extension, which calls that program; `None` without node.
     fn new(desk: &Desk, program: &Path) -> Option<Pi> {
+        Pi::of_version(desk, "1.6.0", program)
+    }
+
+    /// 0.73.1 replaces a session while a handler of it is still under way; 1.6.0 waits.
+    fn of_version(desk: &Desk, version: &str, program: &Path) -> Option<Pi> {
         let extension = Extension::calling(program.to_str().unwrap()).write(desk, "dogwatch.js");
-        Pi::with(desk, "1.6.0", &[], vec![extension])
+        Pi::with(desk, version, &[], vec![extension])
     }
 
     fn with(desk: &Desk, version: &str, flags: &[&str], extensions: Vec<PathBuf>) -> Option<Pi> {

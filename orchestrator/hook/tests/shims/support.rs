@@ -17,6 +17,7 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_dogwatch");
 pub(crate) const BOUND: Duration = Duration::from_secs(60);
 
 /// Where `node` is, or `None`, and the test has nothing to do.
+#[allow(clippy::print_stdout, reason = "a test that has run nothing says so")]
 pub(crate) fn node() -> Option<PathBuf> {
     #[allow(clippy::disallowed_methods, reason = "what a person asks of the test, not of the program")]
     let (path, is_needed) =

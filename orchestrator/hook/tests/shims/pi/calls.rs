@@ -150,8 +150,7 @@ const STOPS: &str = "[ $3 = stop ] && echo go on";
 fn a_stop_is_asked_about_once_and_followed_up_once(#[case] version: &str, #[case] event: &str) {
     let desk = Desk::new();
     let script = desk.script("dogwatch", &format!("{KEEP}{STOPS}"));
-    let extension = Extension::calling(script.to_str().unwrap()).write(&desk, "dogwatch.js");
-    let Some(mut pi) = Pi::with(&desk, version, &[], vec![extension]) else { return };
+    let Some(mut pi) = Pi::of_version(&desk, version, &script) else { return };
     pi.starts();
     for prompts in 1..=2 {
         let mut lines = pi.is_asked("hello").0;
@@ -176,8 +175,7 @@ fn a_stop_is_asked_about_once_and_followed_up_once(#[case] version: &str, #[case
 fn whom_a_person_has_stopped_is_not_sent_on(#[case] version: &str) {
     let desk = Desk::new();
     let script = desk.script("dogwatch", STOPS);
-    let extension = Extension::calling(script.to_str().unwrap()).write(&desk, "dogwatch.js");
-    let Some(mut pi) = Pi::with(&desk, version, &[], vec![extension]) else { return };
+    let Some(mut pi) = Pi::of_version(&desk, version, &script) else { return };
     pi.starts();
     pi.does(&json!({"do": "prompt", "text": "hello", "outcome": "aborted"}));
     assert_eq!(count(&desk, "stop"), 0);

@@ -11,7 +11,7 @@ const DIGEST: &str = "[ $3 = session-open ] && echo digest";
 #[test]
 fn a_compaction_is_told_at_once_and_not_again_at_the_next_prompt() {
     let desk = Desk::new();
-    let Some(mut pi) = Pi::new(&desk, &desk.script("dogwatch", &format!("{}{DIGEST}", KEEP))) else {
+    let Some(mut pi) = Pi::new(&desk, &desk.script("dogwatch", &format!("{KEEP}{DIGEST}"))) else {
         return;
     };
     let digest = format!("{PROVENANCE}digest");
@@ -101,7 +101,7 @@ fn a_compaction_of_a_session_that_is_replaced_meanwhile_is_not_told() {
     let _gate = desk.gate("gate");
     let text = "[ $3 = session-open ] || exit 0\ncase $(cat) in *compact*) ;; *) echo digest; exit ;; esac\n\
                 trap 'echo stale; exit 0' TERM; : > \"$desk/compacting\"; read _ < \"$desk/gate\"";
-    let Some(mut pi) = Pi::new(&desk, &desk.script("dogwatch", text)) else { return };
+    let Some(mut pi) = Pi::of_version(&desk, "0.73.1", &desk.script("dogwatch", text)) else { return };
     pi.starts();
     pi.is_asked("one");
     pi.begins(&json!({"do": "compact"}));
@@ -111,4 +111,21 @@ fn a_compaction_of_a_session_that_is_replaced_meanwhile_is_not_told() {
     lines.extend(pi.lets_time_pass().0);
     assert_eq!(Seen(lines).messages(), [format!("{PROVENANCE}digest")]);
     assert!(wait_until(|| count(&desk, "session-open") == 3));
+}
+
+#[test]
+fn a_compaction_that_is_given_up_waits_for_no_digest() {
+    let desk = Desk::new();
+    let _gate = desk.gate("gate");
+    let Some(mut pi) =
+        Pi::new(&desk, &desk.script("dogwatch", "[ $3 = session-open ] && read _ < \"$desk/gate\""))
+    else {
+        return;
+    };
+    pi.starts();
+    pi.begins(&json!({"do": "compact"}));
+    pi.host.until("event");
+    pi.does(&json!({"do": "abort"}));
+    assert_eq!(pi.finishes("compact").all("provider_call"), [&json!(null); 0]);
+    assert_eq!(count(&desk, "before-compact"), 0);
 }

@@ -58,7 +58,7 @@ fn a_call_that_is_under_way_is_ended_at_a_replacement() {
     let desk = Desk::new();
     let _gate = desk.gate("gate");
     let script = desk.script("dogwatch", &format!("[ $3 = before-tool ] || exit 0\n{HANGS}"));
-    let Some(mut pi) = Pi::new(&desk, &script) else { return };
+    let Some(mut pi) = Pi::of_version(&desk, "0.73.1", &script) else { return };
     pi.starts();
     pi.begins(&json!({"do": "tool", "name": "bash", "input": {}}));
     let pid = wait_for_file(&desk, "running").trim().parse().unwrap();
