@@ -101,8 +101,8 @@ impl Desk {
         let (path, desk) = (self.path(name), self.path(""));
         let text = format!("#!/bin/sh\ndesk='{}'\necho \"$*\" >> \"$desk/calls\"\n{text}\n", desk.display());
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(&path).stdin(Stdio::piped());
-        let mut shell = shell.spawn().unwrap();
+        self.prepare(shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(&path));
+        let mut shell = shell.stdin(Stdio::piped()).spawn().unwrap();
         shell.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
         assert!(shell.wait().unwrap().success());
         path
