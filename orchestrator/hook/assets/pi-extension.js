@@ -46,6 +46,7 @@ export default function (pi) {
   const self = { context: null, isLive: () => attempt(() => self.context.cwd) !== undefined };
   const acts = () => registry.owner === self;
   let settles = false;
+  let isFollowUp = false;
 
   // What Pi awaits holds the process; nothing else of ours does. A context that is read after an await may be stale and
   // throw, so handlers read it before.
@@ -102,9 +103,9 @@ export default function (pi) {
 
   on("session_before_compact", async (event, context) => {
     const said = payload(event, context, { reason: event.reason });
-    // The summary is a request to the model.
-    await settled();
-    if (acts()) await ask("before-compact", said);
+    // The summary is a request to the model. A person may give it up, and Pi then waits for us.
+    await Promise.race([settled(), aborted(event.signal)]);
+    if (acts() && !event.signal?.aborted) await ask("before-compact", said);
   });
 
   on("session_compact", async (event, context) => {
@@ -116,8 +117,14 @@ export default function (pi) {
   });
 
   const stop = async (event, context) => {
-    const text = textOf(await ask("stop", payload(event, context, {})));
-    if (text !== "" && acts()) send(text, { triggerTurn: true, deliverAs: "followUp" });
+    // The end of a run that a stop's answer has started is told, and starts no further one: whatever is answered, no
+    // session goes round in circles.
+    const wasFollowedUp = isFollowUp;
+    isFollowUp = false;
+    const text = textOf(await ask("stop", payload(event, context, { stop_hook_active: wasFollowedUp })));
+    if (text === "" || wasFollowedUp || !acts()) return;
+    isFollowUp = true;
+    send(text, { triggerTurn: true, deliverAs: "followUp" });
   };
 
   // Whom the person has stopped is not sent on.
@@ -137,11 +144,13 @@ export default function (pi) {
     registry.owner = null;
     // A reload ends no session.
     const isReload = event.reason === "reload";
-    const kept = isReload ? registry.generation : null;
     const until = performance.now() + SHUTDOWN_MS;
     const end = async () => {
-      const runs = [...registry.runs].filter((run) => run !== kept?.run);
-      await Promise.all([...runs.map((run) => run.stop()), isReload ? undefined : registry.generation?.stop()]);
+      const stopped = isReload ? undefined : registry.generation?.stop();
+      // Before 0.80.4 Pi quits beside `agent_end`: what has been asked may still be answered.
+      const calls = [...registry.runs].filter((run) => run !== registry.generation?.run);
+      await within(Promise.all(calls.map((run) => run.ended)), GRACE_MS);
+      await Promise.all([stopped, ...calls.map((run) => run.stop())]);
       if (isReload) return;
       registry.generation = null;
       // With time to end it, too.
@@ -204,12 +213,14 @@ function delivery(end, source) {
 }
 
 // Where a request follows without a prompt (in the middle of a run, before a retry, with messages queued) the message
-// steers it; elsewhere steering would start a request of its own. Print mode prints the last message if it is an answer:
-// there the message waits for the next prompt, if one comes.
+// steers it; elsewhere steering would start a request of its own. At its end print mode prints the last message if that
+// is an answer: behind an answer the message waits for the next prompt there, if one comes.
 function afterCompaction(event, context) {
   const isRunning = attempt(() => context.signal) != null || attempt(() => context.hasPendingMessages()) === true;
   if (event.willRetry === true || isRunning) return {};
-  return attempt(() => context.hasUI) === false ? { deliverAs: "nextTurn" } : { triggerTurn: false };
+  // Before 1.0 no reason is told, and print mode does not wait for a compaction.
+  const mayPrint = ["threshold", "overflow"].includes(event.reason) && attempt(() => context.hasUI) === false;
+  return mayPrint ? { deliverAs: "nextTurn" } : { triggerTurn: false };
 }
 
 // Pi calls every start of a process `startup`. A name, a model and the like are no sign of another.
@@ -372,6 +383,13 @@ async function held(promise) {
   } finally {
     clearInterval(hold);
   }
+}
+
+function aborted(signal) {
+  return new Promise((resolve) => {
+    if (signal?.aborted) resolve();
+    signal?.addEventListener("abort", () => resolve(), { once: true });
+  });
 }
 
 function timer(callback, milliseconds) {

@@ -17,6 +17,7 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_dogwatch");
 pub(crate) const BOUND: Duration = Duration::from_secs(60);
 
 /// Where `node` is, or `None`, and the test has nothing to do.
+#[allow(clippy::print_stdout, reason = "a test that has run nothing says so")]
 pub(crate) fn node() -> Option<PathBuf> {
     #[allow(clippy::disallowed_methods, reason = "what a person asks of the test, not of the program")]
     let (path, is_needed) =
@@ -37,7 +38,7 @@ pub(crate) fn checkout(path: &str) -> PathBuf {
 
 /// A person's home folder with a project in it, and nothing of this machine's environment. Ends what it started.
 pub(crate) struct Desk {
-    pub(crate) scratch: TempDir,
+    _scratch: TempDir,
     pub(crate) project: PathBuf,
 }
 
@@ -46,7 +47,7 @@ impl Desk {
         let scratch = tempfile::tempdir().unwrap();
         let project = scratch.path().canonicalize().unwrap().join("project");
         fs::create_dir(&project).unwrap();
-        Desk { scratch, project }
+        Desk { _scratch: scratch, project }
     }
 
     /// A path in the person's home.
@@ -100,8 +101,8 @@ impl Desk {
         let (path, desk) = (self.path(name), self.path(""));
         let text = format!("#!/bin/sh\ndesk='{}'\necho \"$*\" >> \"$desk/calls\"\n{text}\n", desk.display());
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(&path).stdin(Stdio::piped());
-        let mut shell = shell.spawn().unwrap();
+        self.prepare(shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(&path));
+        let mut shell = shell.stdin(Stdio::piped()).spawn().unwrap();
         shell.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
         assert!(shell.wait().unwrap().success());
         path
@@ -232,8 +233,10 @@ impl Host {
 
     /// The lines up to the one that has that key, which is the last of them.
     pub(crate) fn until(&mut self, key: &str) -> Vec<Value> {
-        let mut lines = Vec::new();
+        let (mut lines, until) = (Vec::new(), Instant::now() + BOUND);
         loop {
+            // What goes round in circles is never silent.
+            assert!(Instant::now() < until, "no {key:?} after {} lines", lines.len());
             let Some(line) = self.next() else {
                 panic!("the host ended before it said {key:?}: {lines:?}\n{}", self.stderr())
             };
