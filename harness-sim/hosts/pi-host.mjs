@@ -294,7 +294,8 @@ async function tool({ name, input, id = "call_1" }) {
 async function compact({ when = "idle", willRetry = false, cancel = false, fail = false }) {
   const own = session;
   const reason = when === "idle" ? "manual" : willRetry ? "overflow" : "threshold";
-  own.isRunning = when !== "idle";
+  // In 0.73.1 the run has ended by then.
+  own.isRunning = when === "middle" || (IS_1 && when === "after");
   own.signal = when === "middle" ? new AbortController().signal : undefined;
   let isCancelled = cancel;
   const why = IS_1 ? { reason, willRetry } : {};

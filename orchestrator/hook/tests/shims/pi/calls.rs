@@ -213,7 +213,7 @@ fn a_stop_of_a_session_that_is_replaced_meanwhile_is_not_followed_up() {
 }
 
 #[test]
-fn a_stop_that_is_asked_about_when_pi_quits_is_still_answered() {
+fn a_stop_that_is_asked_about_when_the_session_ends_is_still_answered() {
     let desk = Desk::new();
     let mut gate = desk.gate("gate");
     let text = "[ $3 = stop ] && : > \"$desk/stopping\" && read _ < \"$desk/gate\" && : > \"$desk/answered\"";
@@ -226,10 +226,10 @@ fn a_stop_that_is_asked_about_when_pi_quits_is_still_answered() {
     pi.starts();
     pi.is_asked("hello");
     wait_for_file(&desk, "stopping");
-    pi.begins(&json!({"do": "shutdown"}));
-    pi.host.until("event");
+    pi.begins(&json!({"do": "replace", "reason": "new"}));
+    pi.lets_time_pass();
     gate.open();
-    pi.finishes("shutdown");
+    pi.finishes("replace");
     assert!(desk.path("answered").exists());
     assert_eq!(count(&desk, "end"), 1);
 }
