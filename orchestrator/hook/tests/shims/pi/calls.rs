@@ -177,8 +177,19 @@ fn whom_a_person_has_stopped_is_not_sent_on(#[case] version: &str) {
     let script = desk.script("dogwatch", STOPS);
     let Some(mut pi) = Pi::of_version(&desk, version, &script) else { return };
     pi.starts();
-    pi.does(&json!({"do": "prompt", "text": "hello", "outcome": "aborted"}));
+    pi.does(&json!({"do": "prompt", "text": "hello", "outcomes": ["aborted"]}));
     assert_eq!(count(&desk, "stop"), 0);
+}
+
+#[test]
+fn a_follow_up_that_a_person_has_stopped_leaves_the_next_stop_as_it_is() {
+    let desk = Desk::new();
+    let Some(mut pi) = Pi::new(&desk, &desk.script("dogwatch", &format!("{KEEP}{STOPS}"))) else { return };
+    pi.starts();
+    let followed = pi.does(&json!({"do": "prompt", "text": "one", "outcomes": ["stop", "aborted"]}));
+    assert_eq!((followed.all("provider_call").len(), count(&desk, "stop")), (2, 1));
+    assert_eq!(pi.is_asked("two").all("provider_call").len(), 2, "followed up again");
+    assert_eq!(payloads(&desk, "stop")[1]["stop_hook_active"], false);
 }
 
 #[test]
@@ -202,7 +213,7 @@ fn a_stop_of_a_session_that_is_replaced_meanwhile_is_not_followed_up() {
 }
 
 #[test]
-fn a_stop_that_is_asked_about_when_pi_quits_is_still_answered() {
+fn a_stop_that_is_asked_about_when_the_session_ends_is_still_answered() {
     let desk = Desk::new();
     let mut gate = desk.gate("gate");
     let text = "[ $3 = stop ] && : > \"$desk/stopping\" && read _ < \"$desk/gate\" && : > \"$desk/answered\"";
@@ -215,10 +226,10 @@ fn a_stop_that_is_asked_about_when_pi_quits_is_still_answered() {
     pi.starts();
     pi.is_asked("hello");
     wait_for_file(&desk, "stopping");
-    pi.begins(&json!({"do": "shutdown"}));
-    pi.host.until("event");
+    pi.begins(&json!({"do": "replace", "reason": "new"}));
+    pi.lets_time_pass();
     gate.open();
-    pi.finishes("shutdown");
+    pi.finishes("replace");
     assert!(desk.path("answered").exists());
     assert_eq!(count(&desk, "end"), 1);
 }
