@@ -1,0 +1,1 @@
+//! `assets/pi-extension.js` in `harness-sim/hosts/pi-host.mjs`.
