@@ -4,5 +4,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, which the lint does not take for tests")]
 
+mod opencode;
 mod pi;
 mod support;
