@@ -12,10 +12,11 @@ mod told;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{Desk, Host, checkout, node, wait_until};
+use crate::support::{BOUND, Desk, Host, checkout, node, wait_until};
 
 const ASSET: &str = "orchestrator/hook/assets/opencode-plugin.js";
 
@@ -48,6 +49,12 @@ struct Setup<'a> {
 const SERVE: Setup<'_> =
     Setup { script: "", binary: None, changes: &[], mode: "serve", argv: &[], copies: 1, other: "" };
 
+/// So that they do not end on a busy machine what has been heard of in time.
+const LONG_WAITS: &[(&str, &str)] = &[
+    ("const OPEN_WAIT_MS = 2_000;", "const OPEN_WAIT_MS = 50_000;"),
+    ("const PROMPT_WAIT_MS = 1_000;", "const PROMPT_WAIT_MS = 50_000;"),
+];
+
 const NUDGE: &str = "\u{2063}NUDGE";
 /// Answers a session open.
 const NUDGES: &str = r"if [ $3 = session-open ]; then printf '\342\201\243NUDGE'; fi";
@@ -65,6 +72,8 @@ impl Setup<'_> {
         let binary = json!(self.binary.unwrap_or(&script)).to_string();
         let line = format!("const BINARY = {binary};");
         let mut changes = vec![("const BINARY = \"dogwatch\";", line.as_str())];
+        let is_changed = |old: &str| self.changes.iter().any(|(changed, _)| *changed == old);
+        changes.extend(LONG_WAITS.iter().filter(|(old, _)| !is_changed(old)));
         changes.extend(self.changes);
         let mut plugins = Vec::new();
         for (index, text) in (0..=self.copies)
@@ -132,18 +141,23 @@ impl OpenCode {
         self.order(&json!({ "do": "event", "event": event }))
     }
 
-    /// What is still said until no run of the binary is under way and everything that follows from that has been done.
+    /// What is still said until no run of the binary is under way and nothing follows any more from what they said.
     fn settle(&mut self) -> Vec<Value> {
         let mut lines = Vec::new();
+        let until = Instant::now() + BOUND;
         loop {
+            assert!(Instant::now() < until, "it does not come to rest: {lines:?}");
             assert!(wait_until(|| !has_children(self.host.pid())), "a run of the binary does not end");
-            // Each is a round of the host's event loop: an answer has become a call, the call a message.
+            // Each is a round of the host's event loop: an answer becomes a call, the call a message.
+            let mut rounds = Vec::new();
             for _ in 0..4 {
-                lines.extend(self.order(&json!({ "do": "listeners" })));
+                rounds.extend(self.order(&json!({ "do": "listeners" })));
             }
-            if !has_children(self.host.pid()) {
+            rounds.retain(|line| line.get("listeners").is_none() && line["done"] != "listeners");
+            if rounds.is_empty() && !has_children(self.host.pid()) {
                 return lines;
             }
+            lines.extend(rounds);
         }
     }
 

@@ -92,6 +92,17 @@ fn the_nudge_leaves_the_chosen_agent() {
 }
 
 #[test]
+fn the_nudge_waits_for_the_prompt_that_tells_which_agent_is_chosen() {
+    let Some(mut open_code) = (Setup { script: NUDGES, ..SERVE }).start() else { return };
+    open_code.session("ses_1");
+    let before = open_code.settle();
+    assert!(sent(&before).is_empty(), "{before:?}");
+    let lines =
+        open_code.order(&json!({ "do": "prompt", "session": "ses_1", "text": "hello", "agent": "plan" }));
+    assert_eq!(all(&lines, "prompt_async")[0]["body"]["agent"], "plan");
+}
+
+#[test]
 fn a_nudge_that_was_sent_before_the_agent_was_chosen_takes_it_over() {
     // Holds the messages up on their way, so that the prompt's comes while the nudge's is still under way.
     let other = r#"
