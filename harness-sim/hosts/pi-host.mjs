@@ -31,6 +31,7 @@
 //   {"provider_call":{session,"for":"prompt"|"message"|"summary"|"continuation"|"retry","messages":[{role,content}…]}}
 //   {"blocked":{"reason":R}} | {"ran":{"name":N,"input":{…}}}   a tool call
 //   {"error":{"event":NAME,"message":M}}    a handler threw; Pi says so on stderr and goes on
+//   {"stale":NAME}                          that function of a `pi` that has been replaced was called, and threw
 //   {"listeners":{NAME:COUNT…}}
 //   {"printed":TEXT|null}                   the last message, if it is an answer
 //   {"done":COMMAND,"milliseconds":MS}      always the last line of a command
@@ -126,6 +127,7 @@ function makeApi(of, path) {
   }
   for (const [name, action] of Object.entries(api)) {
     api[name] = (...values) => {
+      if (of.isStale) say({ stale: name });
       assertActive(of);
       return action(...values);
     };

@@ -209,7 +209,7 @@ fn a_stop_of_a_session_that_is_replaced_meanwhile_is_not_followed_up() {
     gate.open();
     let seen = pi.finishes("prompt");
     assert!(!seen.messages().contains(&"go on"));
-    assert_eq!(seen.all("error"), [&json!(null); 0]);
+    assert_eq!((seen.all("error").len(), seen.all("stale").len()), (0, 0));
 }
 
 #[test]

@@ -214,6 +214,20 @@ fn of_700_kib_the_first_512_are_delivered_and_it_is_said_what_is_missing() {
 }
 
 #[test]
+fn of_a_flood_no_more_than_that_is_kept() {
+    let desk = Desk::new();
+    let script = desk.script("dogwatch", "[ $3 = session-open ] && head -c 400000000 /dev/zero | tr '\\0' x");
+    let Some(mut pi) = Pi::new(&desk, &script) else { return };
+    pi.starts();
+    assert!(pi.is_asked("hello").messages()[0].contains("TRUNCATED: 399475712 bytes are missing"));
+    let status = fs::read_to_string(format!("/proc/{}/status", pi.host.pid())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.strip_suffix("kB")).unwrap();
+    let peak_kib: u64 = peak.trim().parse().unwrap();
+    // Far below the flood, far above an idle node.
+    assert!(peak_kib < 300 * 1024, "{peak_kib} KiB");
+}
+
+#[test]
 fn a_pipe_that_somebody_else_holds_does_not_hold_a_digest() {
     let desk = Desk::new();
     let _gate = desk.gate("gate");

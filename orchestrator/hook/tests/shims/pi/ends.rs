@@ -54,6 +54,17 @@ fn a_dogwatch_that_ignores_everything_holds_a_quit_up_for_less_than_4_seconds() 
 }
 
 #[test]
+fn an_end_that_ignores_everything_is_over_when_a_replacement_goes_on() {
+    let desk = Desk::new();
+    let _gate = desk.gate("gate");
+    let script = desk.script("dogwatch", &format!("[ $3 = end ] || exit 0\n{HANGS}"));
+    let Some(mut pi) = Pi::new(&desk, &script) else { return };
+    pi.starts();
+    pi.is_replaced("new");
+    assert!(!is_alive(wait_for_file(&desk, "running").trim().parse().unwrap()));
+}
+
+#[test]
 fn a_call_that_is_under_way_is_ended_at_a_replacement() {
     let desk = Desk::new();
     let _gate = desk.gate("gate");
