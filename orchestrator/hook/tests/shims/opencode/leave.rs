@@ -172,6 +172,18 @@ fn a_run_that_nobody_waits_for_does_not_keep_open_code_alive_nor_survive_it() {
 }
 
 #[test]
+fn a_process_that_holds_the_pipe_of_an_answer_does_not_hold_open_code() {
+    let desk = Desk::new();
+    let _gate = desk.gate("gate");
+    let script = r#"if [ $3 = prompt ]; then (read _ < "$desk/gate") & fi"#;
+    let Some(mut open_code) = (Setup { script, ..SERVE }).start_at(desk) else { return };
+    open_code.session("ses_1");
+    open_code.prompt("ses_1", "hello");
+    let super::OpenCode { host, desk: _desk } = open_code;
+    assert!(host.end().success());
+}
+
+#[test]
 fn what_open_code_waits_for_holds_it() {
     let desk = Desk::new();
     let mut gate = desk.gate("gate");
