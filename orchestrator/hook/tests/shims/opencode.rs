@@ -43,11 +43,21 @@ struct Setup<'a> {
     /// How many copies of the plugin are loaded.
     copies: usize,
     /// Another plugin, loaded before ours.
-    other: &'a str,
+    before: &'a str,
+    /// Another plugin, loaded behind our first copy.
+    behind: &'a str,
 }
 
-const SERVE: Setup<'_> =
-    Setup { script: "", binary: None, changes: &[], mode: "serve", argv: &[], copies: 1, other: "" };
+const SERVE: Setup<'_> = Setup {
+    script: "",
+    binary: None,
+    changes: &[],
+    mode: "serve",
+    argv: &[],
+    copies: 1,
+    before: "",
+    behind: "",
+};
 
 /// So that they do not end on a busy machine what has been heard of in time.
 const LONG_WAITS: &[(&str, &str)] = &[
@@ -75,15 +85,15 @@ impl Setup<'_> {
         let is_changed = |old: &str| self.changes.iter().any(|(changed, _)| *changed == old);
         changes.extend(LONG_WAITS.iter().filter(|(old, _)| !is_changed(old)));
         changes.extend(self.changes);
+        let ours = changed(&changes);
+        let mut texts = vec![ours.as_str(); self.copies];
+        texts.insert(1, self.behind);
+        texts.insert(0, self.before);
         let mut plugins = Vec::new();
-        for (index, text) in (0..=self.copies)
-            .zip([self.other.to_owned()].into_iter().chain(std::iter::repeat_with(|| changed(&changes))))
-        {
-            if !text.is_empty() {
-                let path = desk.path(&format!("plugin-{index}.js"));
-                fs::write(&path, text).unwrap();
-                plugins.push(path);
-            }
+        for (index, text) in texts.into_iter().enumerate().filter(|(_, text)| !text.is_empty()) {
+            let path = desk.path(&format!("plugin-{index}.js"));
+            fs::write(&path, text).unwrap();
+            plugins.push(path);
         }
         let host = host(&desk, &node);
         let mut open_code = OpenCode { host, desk };
