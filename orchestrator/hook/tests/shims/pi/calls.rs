@@ -50,15 +50,18 @@ fn an_answer_that_does_not_refuse_lets_the_tool_run(
     #[values(false, true)] guarded: bool,
 ) {
     let desk = Desk::new();
-    let Some(mut pi) = guard(&desk, desk.script("dogwatch", text).to_str().unwrap(), guarded) else { return };
+    let Some(mut pi) = guard(&desk, desk.script("dogwatch", text).to_str().unwrap(), guarded, false) else {
+        return;
+    };
     pi.starts();
     assert_eq!(pi.does(&tool()).all("ran").len(), 1);
 }
 
-/// The pi whose guard is built, or not yet.
-fn guard(desk: &Desk, binary: &str, guarded: bool) -> Option<Pi> {
+/// A Pi whose guard is built, or not yet. `is_hasty`: it waits for hardly anything.
+fn guard(desk: &Desk, binary: &str, guarded: bool, is_hasty: bool) -> Option<Pi> {
+    let bound_ms = if is_hasty { 300 } else { 50_000 };
     let mut extension = Extension::calling(binary)
-        .with("const CALL_BOUND_MS = 10_000;", "const CALL_BOUND_MS = 300;")
+        .with("const CALL_BOUND_MS = 10_000;", &format!("const CALL_BOUND_MS = {bound_ms};"))
         .with("const GRACE_MS = 1_000;", "const GRACE_MS = 100;");
     if guarded {
         extension = extension.with("const GUARDED = false;", "const GUARDED = true;");
@@ -82,7 +85,9 @@ fn a_guard_that_does_not_answer_denies_once_there_is_one(
     let desk = Desk::new();
     let _gate = desk.gate("gate");
     let script = desk.script("dogwatch", &format!("[ $3 = before-tool ] || exit 0\n{text}"));
-    let Some(mut pi) = guard(&desk, script.to_str().unwrap(), guarded) else { return };
+    let Some(mut pi) = guard(&desk, script.to_str().unwrap(), guarded, text.starts_with("read")) else {
+        return;
+    };
     pi.starts();
     let seen = pi.does(&tool());
     if guarded {
@@ -96,7 +101,7 @@ fn a_guard_that_does_not_answer_denies_once_there_is_one(
 #[rstest]
 fn a_guard_that_does_not_start_denies_once_there_is_one(#[values(false, true)] guarded: bool) {
     let desk = Desk::new();
-    let Some(mut pi) = guard(&desk, "/nowhere/dogwatch", guarded) else { return };
+    let Some(mut pi) = guard(&desk, "/nowhere/dogwatch", guarded, false) else { return };
     pi.starts();
     let seen = pi.does(&tool());
     assert_eq!((seen.all("ran").len(), seen.all("blocked").len()), if guarded { (0, 1) } else { (1, 0) });
@@ -131,7 +136,7 @@ fn a_prompt_goes_on_without_a_dogwatch_that_does_not_answer() {
     let _gate = desk.gate("gate");
     let script =
         desk.script("dogwatch", "[ $3 = prompt ] && trap '' TERM && echo text && read _ < \"$desk/gate\"");
-    let Some(mut pi) = guard(&desk, script.to_str().unwrap(), false) else { return };
+    let Some(mut pi) = guard(&desk, script.to_str().unwrap(), false, true) else { return };
     pi.starts_with(&json!({}));
     pi.is_replaced("resume");
     assert!(!pi.is_asked("hello").messages().contains(&"text"));

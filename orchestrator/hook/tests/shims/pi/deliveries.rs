@@ -146,15 +146,16 @@ fn a_digest_past_its_bound_is_the_instruction_once_its_process_has_ended() {
     let text = "[ $3 = session-open ] || exit 0\ntrap '' TERM; echo $$ > \"$desk/pid\"; exec 1>&-; read _ < \"$desk/gate\"";
     let script = desk.script("dogwatch", text);
     let extension = Extension::calling(script.to_str().unwrap())
-        .with("const OPEN_BOUND_MS = 190_000;", "const OPEN_BOUND_MS = 200;");
+        .with("const OPEN_BOUND_MS = 190_000;", "const OPEN_BOUND_MS = 1_000;");
     let Some(mut pi) = Pi::with(&desk, "1.6.0", &[], vec![extension.write(&desk, "dogwatch.js")]) else {
         return;
     };
     pi.starts();
     pi.begins(&json!({"do": "prompt", "text": "hello"}));
     let seen = Seen(pi.host.until("provider_call"));
-    let pid = fs::read_to_string(desk.path("pid")).unwrap().trim().parse().unwrap();
-    assert!(!is_alive(pid), "native and manual at once");
+    // On a machine so busy that it had not begun it was ended before it could ignore that.
+    let pid = fs::read_to_string(desk.path("pid")).ok().and_then(|pid| pid.trim().parse().ok());
+    assert!(!pid.is_some_and(is_alive), "native and manual at once");
     assert_eq!(seen.messages(), [instruction(script.to_str().unwrap())]);
 }
 
