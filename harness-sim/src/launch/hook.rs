@@ -1,0 +1,394 @@
+//! One running hook, inside the host: its pipes, its deadline, its end.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::signal::{SigSet, Signal, kill, killpg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, pipe2};
+
+use super::processes;
+use super::wire::{Request, Response};
+use super::{Exit, Feed, Holder, Reader};
+use crate::harness::{Finish, Kill, Leads};
+
+/// How much of each output is kept. The rest is read and counted.
+const KEEP_BYTES: usize = 16 * 1024 * 1024;
+/// The most that is read at a time.
+const READ_BYTES: usize = 1024 * 1024;
+/// What a slow reader takes at a time, and how often.
+const SLOW_BYTES: usize = 4096;
+const SLOW_PAUSE: Duration = Duration::from_millis(20);
+/// How long a killed hook may take to be gone: what hangs in the kernel must not hang the session.
+const GONE_BOUND: Duration = Duration::from_secs(5);
+
+/// An output pipe's reading end and what came out of it.
+struct Output {
+    pipe: Option<OwnedFd>,
+    kept: Vec<u8>,
+    bytes: u64,
+    at_end: bool,
+}
+
+/// What a running hook waits for.
+pub(super) enum Interest<'a> {
+    Exit(BorrowedFd<'a>),
+    Readable(BorrowedFd<'a>, Channel),
+    Writable(BorrowedFd<'a>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Channel {
+    Stdout,
+    Stderr,
+}
+
+pub(super) struct Running {
+    id: u32,
+    pid: Pid,
+    pidfd: OwnedFd,
+    stdin: Option<OwnedFd>,
+    payload: Vec<u8>,
+    written: usize,
+    stdout: Output,
+    stderr: Output,
+    inode: u64,
+    started: Instant,
+    deadline: Instant,
+    request: Request,
+    exit: Option<Exit>,
+    timed_out: bool,
+    /// The processes that were asked to end, and when they are killed.
+    dying: Option<(Vec<(i32, u64)>, Instant)>,
+    gone_by: Option<Instant>,
+    holders: Vec<Holder>,
+    next_slow_read: Instant,
+}
+
+/// Starts a hook. What the system refuses is the hook's fate, not ours.
+pub(super) fn start(
+    request: Request,
+    payload: Vec<u8>,
+    environment: &[CString],
+) -> Result<Running, Response> {
+    let started = Instant::now();
+    let id = request.id;
+    spawn(request, payload, environment, started).map_err(|errno| Response {
+        id,
+        exit: Exit::NotStarted { why: errno.desc().to_owned() },
+        elapsed: started.elapsed(),
+        timed_out: false,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        stdin_bytes: 0,
+        stdout_eof: true,
+        holders: Vec::new(),
+        kept_stdout: 0,
+    })
+}
+
+fn spawn(
+    request: Request,
+    payload: Vec<u8>,
+    environment: &[CString],
+    started: Instant,
+) -> Result<Running, Errno> {
+    use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawnp};
+
+    let (stdin_read, stdin) = pipe2(OFlag::O_CLOEXEC)?;
+    let (stdout, stdout_write) = pipe2(OFlag::O_CLOEXEC)?;
+    let (stderr, stderr_write) = pipe2(OFlag::O_CLOEXEC)?;
+    for pipe in [&stdin, &stdout, &stderr] {
+        fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    }
+    let inode = nix::sys::stat::fstat(&stdout)?.st_ino;
+
+    let mut actions = PosixSpawnFileActions::init()?;
+    for (pipe, target) in [(&stdin_read, 0), (&stdout_write, 1), (&stderr_write, 2)] {
+        actions.add_dup2(pipe.as_raw_fd(), target)?;
+    }
+    let mut attributes = PosixSpawnAttr::init()?;
+    let leads = match request.leads {
+        // Not among nix's names, and posix_spawn(3) has it since glibc 2.26.
+        Leads::Session => PosixSpawnFlags::from_bits_retain(nix::libc::POSIX_SPAWN_SETSID.into()),
+        Leads::Group => PosixSpawnFlags::POSIX_SPAWN_SETPGROUP,
+    };
+    // Rust ignores SIGPIPE, and a hook must not inherit that.
+    attributes.set_sigdefault(&SigSet::from_iter([Signal::SIGPIPE]))?;
+    attributes.set_sigmask(&SigSet::empty())?;
+    attributes.set_flags(
+        leads | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF | PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK,
+    )?;
+
+    let argv: Vec<CString> = request
+        .argv
+        .iter()
+        .map(|argument| CString::new(argument.as_str()))
+        .collect::<Result<_, _>>()
+        .map_err(|_| Errno::EINVAL)?;
+    let mut all = Vec::with_capacity(environment.len() + request.environment.len());
+    for entry in &request.environment {
+        all.push(CString::new(entry.as_str()).map_err(|_| Errno::EINVAL)?);
+    }
+    // A name that stands there twice means one thing to a shell and another to a C program.
+    let is_set = |entry: &CString| {
+        let name = |entry: &CString| entry.to_bytes().split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);
+        all.iter().any(|set| name(set) == name(entry))
+    };
+    let inherited: Vec<&CString> = environment.iter().filter(|entry| !is_set(entry)).collect();
+    let all: Vec<&CStr> = inherited.into_iter().chain(&all).map(CString::as_c_str).collect();
+    let program = argv.first().ok_or(Errno::EINVAL)?;
+    std::env::set_current_dir(&request.folder)
+        .map_err(|error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw))?;
+    let pid = posix_spawnp(program, &actions, &attributes, &argv, &all)?;
+    // Nobody has reaped it, so the id is still its own.
+    let pidfd = rustix::process::Pid::from_raw(pid.as_raw())
+        .ok_or(rustix::io::Errno::SRCH)
+        .and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()))
+        .map_err(|errno| Errno::from_raw(errno.raw_os_error()))
+        .inspect_err(|_| {
+            let _ = kill(pid, Signal::SIGKILL);
+            let _ = waitpid(pid, None);
+        })?;
+    let output = |pipe| Output { pipe: Some(pipe), kept: Vec::new(), bytes: 0, at_end: false };
+    let mut running = Running {
+        id: request.id,
+        pid,
+        pidfd,
+        stdin: Some(stdin),
+        payload: if request.feed == Feed::ClosedAtOnce { Vec::new() } else { payload },
+        written: 0,
+        stdout: output(stdout),
+        stderr: output(stderr),
+        inode,
+        started,
+        deadline: started + request.deadline,
+        exit: None,
+        timed_out: false,
+        dying: None,
+        gone_by: None,
+        holders: Vec::new(),
+        next_slow_read: started,
+        request,
+    };
+    running.feed();
+    Ok(running)
+}
+
+impl Running {
+    /// What to wait for.
+    pub(super) fn interests(&self, now: Instant) -> Vec<Interest<'_>> {
+        let mut interests = Vec::with_capacity(4);
+        if self.exit.is_none() {
+            interests.push(Interest::Exit(self.pidfd.as_fd()));
+        }
+        if let Some(pipe) = &self.stdout.pipe
+            && (self.request.reader != Reader::Slow || now >= self.next_slow_read)
+        {
+            interests.push(Interest::Readable(pipe.as_fd(), Channel::Stdout));
+        }
+        if let Some(pipe) = &self.stderr.pipe {
+            interests.push(Interest::Readable(pipe.as_fd(), Channel::Stderr));
+        }
+        if let Some(pipe) = &self.stdin
+            && self.written < self.payload.len()
+        {
+            interests.push(Interest::Writable(pipe.as_fd()));
+        }
+        interests
+    }
+
+    /// When something is due even if nothing happens.
+    pub(super) fn due(&self, now: Instant) -> Option<Instant> {
+        let end = match (&self.dying, self.gone_by) {
+            (Some((_, at)), _) => Some(*at),
+            (None, Some(at)) => Some(at),
+            (None, None) => Some(self.deadline),
+        };
+        let slow =
+            (self.request.reader == Reader::Slow && self.stdout.pipe.is_some() && now < self.next_slow_read)
+                .then_some(self.next_slow_read);
+        end.into_iter().chain(slow).min()
+    }
+
+    /// Goes on with the payload.
+    pub(super) fn feed(&mut self) {
+        while let Some(pipe) = &self.stdin {
+            if self.written == self.payload.len() {
+                if self.request.feed != Feed::NoEnd {
+                    self.stdin = None;
+                }
+                return;
+            }
+            match nix::unistd::write(pipe, &self.payload[self.written..]) {
+                Ok(bytes) => self.written += bytes,
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return,
+                // It does not read, or is gone.
+                Err(_) => self.stdin = None,
+            }
+        }
+    }
+
+    /// Takes what is there to be read.
+    pub(super) fn read(&mut self, channel: Channel, now: Instant) {
+        match channel {
+            Channel::Stderr => self.stderr.read(usize::MAX),
+            Channel::Stdout => match self.request.reader {
+                Reader::Prompt => self.stdout.read(usize::MAX),
+                Reader::Slow => {
+                    self.stdout.read(SLOW_BYTES);
+                    self.next_slow_read = now + SLOW_PAUSE;
+                }
+                Reader::ClosesAfter(most) => {
+                    let most = most.saturating_sub(self.stdout.kept.len());
+                    self.stdout.read(most.max(1));
+                    if self.stdout.kept.len() >= most {
+                        self.stdout.pipe = None;
+                    }
+                }
+            },
+        }
+    }
+
+    /// Notes the exit, and who still holds stdout then.
+    pub(super) fn reap(&mut self) {
+        let exit = match waitpid(self.pid, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(_, code)) => Exit::Code { code },
+            Ok(WaitStatus::Signaled(_, signal, _)) => {
+                Exit::Signal { signal: signal as i32, name: signal.as_str().to_owned() }
+            }
+            Ok(_) => return,
+            Err(errno) => Exit::NotStarted { why: errno.desc().to_owned() },
+        };
+        self.exit = Some(exit);
+        if self.request.reader == Reader::Prompt {
+            self.stdout.read(usize::MAX);
+            self.stderr.read(usize::MAX);
+        }
+        if self.stdout.pipe.is_some() && !self.stdout.at_end && self.request.reader == Reader::Prompt {
+            self.holders = processes::holders(self.inode);
+        }
+    }
+
+    /// Whether it is over, as the harness sees it.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        if self.exit.is_none() {
+            return self.gone_by.is_some_and(|at| now >= at);
+        }
+        if self.timed_out {
+            return self.dying.is_none();
+        }
+        match self.request.finish {
+            Finish::Exit => self.request.reader != Reader::Slow || self.stdout.pipe.is_none(),
+            Finish::EndOfOutput => self.stdout.pipe.is_none() && self.stderr.pipe.is_none(),
+        }
+    }
+
+    /// What is due by the clock.
+    pub(super) fn look_at_clock(&mut self, now: Instant) {
+        if let Some((processes, at)) = &self.dying {
+            let rest: Vec<i32> = processes.iter().filter_map(|process| still(*process)).collect();
+            if rest.is_empty() && self.exit.is_some() {
+                self.dying = None;
+            } else if now >= *at {
+                for pid in rest.into_iter().chain(below(self.pid)) {
+                    let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+                }
+                if self.exit.is_none() {
+                    let _ = kill(self.pid, Signal::SIGKILL);
+                }
+                self.dying = None;
+                self.gone_by = Some(now + GONE_BOUND);
+            }
+            return;
+        }
+        if self.timed_out || now < self.deadline {
+            return;
+        }
+        self.timed_out = true;
+        match self.request.kill {
+            Kill::Group => {
+                let _ = killpg(self.pid, Signal::SIGKILL);
+                self.gone_by = Some(now + GONE_BOUND);
+            }
+            Kill::TreeThenKill(grace) => {
+                let mut tree: Vec<(i32, u64)> = processes::below(self.pid.as_raw())
+                    .into_iter()
+                    .map(|process| (process.pid, process.start_time))
+                    .collect();
+                if self.exit.is_none()
+                    && let Some(leader) = processes::living(self.pid.as_raw())
+                {
+                    tree.insert(0, (leader.pid, leader.start_time));
+                }
+                for pid in tree.iter().filter_map(|process| still(*process)) {
+                    let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+                }
+                self.dying = Some((tree, now + grace));
+            }
+        }
+    }
+
+    /// How soon it has to be looked whether what was asked to end is gone.
+    pub(super) fn is_dying(&self) -> bool {
+        self.dying.is_some()
+    }
+
+    /// What became of it, and its output.
+    pub(super) fn finish(self) -> (Response, Vec<u8>, Vec<u8>) {
+        let response = Response {
+            id: self.id,
+            exit: self.exit.unwrap_or_else(|| Exit::NotStarted { why: "it cannot be killed".to_owned() }),
+            elapsed: self.started.elapsed(),
+            timed_out: self.timed_out,
+            stdout_bytes: self.stdout.bytes,
+            stderr_bytes: self.stderr.bytes,
+            stdin_bytes: self.written as u64,
+            stdout_eof: self.stdout.at_end,
+            holders: self.holders,
+            kept_stdout: self.stdout.kept.len(),
+        };
+        (response, self.stdout.kept, self.stderr.kept)
+    }
+}
+
+impl Output {
+    fn read(&mut self, most: usize) {
+        let mut buffer = [0_u8; 64 * 1024];
+        // One that floods must not keep us from looking at the clock. No pipe holds more.
+        let mut left = most.min(READ_BYTES);
+        while let Some(pipe) = &self.pipe
+            && left > 0
+        {
+            let want = buffer.len().min(left);
+            match nix::unistd::read(pipe, &mut buffer[..want]) {
+                Ok(0) => {
+                    self.at_end = true;
+                    self.pipe = None;
+                }
+                Ok(bytes) => {
+                    self.bytes += bytes as u64;
+                    left -= bytes;
+                    let room = KEEP_BYTES.saturating_sub(self.kept.len()).min(bytes);
+                    self.kept.extend_from_slice(&buffer[..room]);
+                }
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return,
+                Err(_) => self.pipe = None,
+            }
+        }
+    }
+}
+
+/// A process's id, if it is still that very process.
+fn still((pid, start_time): (i32, u64)) -> Option<i32> {
+    processes::living(pid).filter(|process| process.start_time == start_time).map(|process| process.pid)
+}
+
+fn below(pid: Pid) -> Vec<i32> {
+    processes::below(pid.as_raw()).into_iter().map(|process| process.pid).collect()
+}
