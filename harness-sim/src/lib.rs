@@ -29,7 +29,7 @@
 //! ```
 //!
 //! A program that has no `main` of its own, as a test under `cargo test`, needs an installed `harness-sim` instead: on
-//! the search path, or named by `HARNESS_SIM`.
+//! the search path, named by `HARNESS_SIM`, or by [`Simulator::host_program`].
 //!
 //! # What is played, and what is not known
 //!

@@ -45,7 +45,7 @@ impl Matrix {
             .iter()
             .filter(|recording| self.harnesses.is_empty() || self.harnesses.contains(&recording.harness))
             .collect();
-        let shared = Arc::new(Shared::new()?);
+        let shared = Arc::new(Shared::new(None)?);
         let lanes = std::thread::available_parallelism().map_or(1, usize::from);
         let portions = Mutex::new(self.portions(&recordings, lanes));
         let results: Mutex<Vec<(usize, Result<Firing, FireError>)>> =

@@ -84,6 +84,7 @@ pub struct Simulator {
     survivors: Vec<String>,
     patience: Duration,
     session_id: String,
+    host_program: Option<PathBuf>,
     shared: Option<Arc<Shared>>,
     session: Option<Session>,
 }
@@ -104,6 +105,7 @@ impl Simulator {
             survivors: Vec::new(),
             patience: PATIENCE,
             session_id: fresh_uuid(),
+            host_program: None,
             shared: None,
             session: None,
         }
@@ -172,6 +174,15 @@ impl Simulator {
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// The program that plays the harness's process: an installed `harness-sim`. For programs that cannot call
+    /// [`init`](crate::init), as a test under `cargo test`; without it they need `HARNESS_SIM` or `harness-sim` on the
+    /// search path.
+    #[must_use]
+    pub fn host_program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.host_program = Some(program.into());
         self
     }
 
@@ -416,7 +427,7 @@ impl Simulator {
         }
         let shared = match &self.shared {
             Some(shared) => Arc::clone(shared),
-            None => Arc::clone(self.shared.insert(Arc::new(Shared::new()?))),
+            None => Arc::clone(self.shared.insert(Arc::new(Shared::new(self.host_program.as_deref())?))),
         };
         Ok(shared)
     }

@@ -76,7 +76,8 @@ pub enum Reader {
 pub struct HookRun {
     /// The command, as it was registered or given.
     pub command: String,
-    /// How it ended.
+    /// How it ended. In JSON a number, or a text for what is none.
+    #[serde(serialize_with = "exit_in_json")]
     pub exit: Exit,
     /// How long it took: until the harness went on.
     #[serde(rename = "ms", serialize_with = "crate::report::as_milliseconds")]
@@ -103,6 +104,14 @@ pub struct HookRun {
     /// What it printed on stderr, the first 16 MiB.
     #[serde(skip)]
     pub stderr: Vec<u8>,
+}
+
+fn exit_in_json<S: serde::Serializer>(exit: &Exit, serializer: S) -> Result<S::Ok, S::Error> {
+    match exit {
+        Exit::Code { code } => serializer.serialize_i32(*code),
+        Exit::Signal { name, .. } => serializer.serialize_str(name),
+        Exit::NotStarted { why } => serializer.serialize_str(&format!("not started: {why}")),
+    }
 }
 
 /// A process that holds a hook's stdout.

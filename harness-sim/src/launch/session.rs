@@ -33,8 +33,8 @@ const END_BOUND: Duration = Duration::from_secs(10);
 pub enum LaunchError {
     /// This program cannot be started again as a host.
     #[error(
-        "no program can play the harness's process: call harness_sim::init() first thing in main, or set HARNESS_SIM \
-         to an installed harness-sim, or put it on PATH"
+        "no program can play the harness's process: call harness_sim::init() first thing in main, or name an installed \
+         harness-sim with Simulator::host_program or HARNESS_SIM, or put it on PATH"
     )]
     NoHost,
     /// The engine could not start the host.
@@ -79,8 +79,10 @@ pub(crate) struct Session {
 impl Shared {
     /// # Errors
     /// [`LaunchError`].
-    pub(crate) fn new() -> Result<Self, LaunchError> {
-        let (engine, program) = if crate::is_initialised() {
+    pub(crate) fn new(program: Option<&Path>) -> Result<Self, LaunchError> {
+        let (engine, program) = if let Some(program) = program {
+            (Engine::with_supervisor(program), program.to_owned())
+        } else if crate::is_initialised() {
             (Engine::new(), std::env::current_exe()?)
         } else {
             let program = env::host_program().ok_or(LaunchError::NoHost)?;
