@@ -47,7 +47,7 @@ impl Matrix {
             .collect();
         let shared = Arc::new(Shared::new(None)?);
         let lanes = std::thread::available_parallelism().map_or(1, usize::from);
-        let portions = Mutex::new(self.portions(&recordings, lanes));
+        let portions = Mutex::new(portions(&recordings, lanes));
         let results: Mutex<Vec<(usize, Result<Firing, FireError>)>> =
             Mutex::new(Vec::with_capacity(recordings.len()));
         std::thread::scope(|scope| {
@@ -65,31 +65,6 @@ impl Matrix {
         let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         results.sort_by_key(|(at, _)| *at);
         results.into_iter().map(|(_, result)| result).collect()
-    }
-
-    fn portions(&self, recordings: &[&'static Recording], lanes: usize) -> VecDeque<Portion> {
-        let mut groups: Vec<Portion> = Vec::new();
-        for (at, recording) in recordings.iter().enumerate() {
-            let group = groups.last_mut().filter(|group| {
-                group.last().is_some_and(|(_, last)| {
-                    (last.harness, last.version) == (recording.harness, recording.version)
-                })
-            });
-            match group {
-                Some(group) => group.push((at, recording)),
-                None => groups.push(vec![(at, recording)]),
-            }
-        }
-        let mut portions: Vec<Portion> = groups
-            .into_iter()
-            .flat_map(|group| {
-                let size = group.len().div_ceil(lanes).max(FEWEST_OF_A_SESSION);
-                group.chunks(size).map(<[_]>::to_vec).collect::<Vec<_>>()
-            })
-            .collect();
-        // The longest first, so that no lane is left with one at the end.
-        portions.sort_by_key(|portion| std::cmp::Reverse(portion.len()));
-        portions.into()
     }
 
     fn fire(&self, shared: &Arc<Shared>, portion: Portion) -> Vec<(usize, Result<Firing, FireError>)> {
@@ -112,4 +87,30 @@ impl Matrix {
         simulator = simulator.options(options);
         portion.into_iter().map(|(at, recording)| (at, simulator.fire_recording(recording))).collect()
     }
+}
+
+/// Shares the recordings out to sessions.
+fn portions(recordings: &[&'static Recording], lanes: usize) -> VecDeque<Portion> {
+    let mut groups: Vec<Portion> = Vec::new();
+    for (at, recording) in recordings.iter().enumerate() {
+        let group = groups.last_mut().filter(|group| {
+            group.last().is_some_and(|(_, last)| {
+                (last.harness, last.version) == (recording.harness, recording.version)
+            })
+        });
+        match group {
+            Some(group) => group.push((at, recording)),
+            None => groups.push(vec![(at, recording)]),
+        }
+    }
+    let mut portions: Vec<Portion> = groups
+        .into_iter()
+        .flat_map(|group| {
+            let size = group.len().div_ceil(lanes).max(FEWEST_OF_A_SESSION);
+            group.chunks(size).map(<[_]>::to_vec).collect::<Vec<_>>()
+        })
+        .collect();
+    // The longest first, so that no lane is left with one at the end.
+    portions.sort_by_key(|portion| std::cmp::Reverse(portion.len()));
+    portions.into()
 }

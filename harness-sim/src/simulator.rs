@@ -283,7 +283,12 @@ impl Simulator {
             rest = later;
             let mut orders = Vec::with_capacity(now.len());
             for hook in now {
-                orders.push(self.order(account, event, hook.as_ref(), &placing));
+                let mut registered = hook.as_ref().and_then(|hook| hook.timeout);
+                if account.shares_its_timeout(event.name()) {
+                    registered = hooks.iter().flatten().filter_map(|hook| hook.timeout).reduce(f64::max);
+                }
+                let deadline = account.timeout(event.name(), registered);
+                orders.push(self.order(account, event, hook.as_ref(), deadline, &placing));
             }
             let session = self.session.as_mut().ok_or_else(|| {
                 FireError::Launch(LaunchError::Host(std::io::Error::other("there is no session")))
@@ -359,6 +364,7 @@ impl Simulator {
         account: &'static dyn Account,
         event: Event<'_>,
         registration: Option<&Registration>,
+        deadline: Duration,
         placing: &Placing,
     ) -> Order {
         let place = Place { project: &self.project, home: self.home.as_deref(), trusted: self.trusted };
@@ -377,11 +383,7 @@ impl Simulator {
                 (command, argv)
             }
         };
-        let registered = registration.and_then(|registration| registration.timeout);
-        let deadline = self
-            .options
-            .timeout
-            .unwrap_or_else(|| account.timeout(name, registered).mul_f64(self.time_scale));
+        let deadline = self.options.timeout.unwrap_or_else(|| deadline.mul_f64(self.time_scale));
         let kill = match conduct.kill {
             KillRule::TreeThenKill(grace) => KillRule::TreeThenKill(grace.mul_f64(self.time_scale)),
             KillRule::Group => KillRule::Group,
@@ -397,6 +399,12 @@ impl Simulator {
             .into_iter()
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
+        for (name, value) in registration.map(|registration| &registration.environment).into_iter().flatten()
+        {
+            if !environment.iter().any(|entry| entry.starts_with(&format!("{name}="))) {
+                environment.push(format!("{name}={value}"));
+            }
+        }
         let folder = account.folder(place, registration);
         environment.push(format!("PWD={}", folder.display()));
         Order {
