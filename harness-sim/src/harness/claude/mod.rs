@@ -1,13 +1,14 @@
 //! Claude Code's account: what 2.1.332 does with command hooks.
 
 mod answer;
+mod flow;
 mod rules;
 
 use std::time::Duration;
 
 use super::discovery::Source;
 use super::{
-    Account, Conduct, Discovery, Event, Finish, Harness, Hook, Kill, Leads, Place, Rule, Scope, matcher,
+    Account, Conduct, Discovery, Event, Finish, Flow, Harness, Hook, Kill, Leads, Place, Rule, Scope, matcher,
 };
 use crate::report::Effect;
 
@@ -54,6 +55,10 @@ const IF_BROKEN: &str = "Claude Code skips the whole file, and in print mode say
 impl Account for Claude {
     fn rules(&self) -> &'static [Rule] {
         rules::RULES
+    }
+
+    fn flow(&self) -> &'static Flow {
+        &flow::FLOW
     }
 
     fn argv0(&self, _version: &str) -> &'static str {

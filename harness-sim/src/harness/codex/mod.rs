@@ -1,6 +1,7 @@
 //! Codex's account: what 0.171.0 does with command hooks.
 
 mod answer;
+mod flow;
 mod rules;
 
 use std::path::Path;
@@ -9,7 +10,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::discovery::Source;
-use super::{Account, Conduct, Discovery, Event, Finish, Hook, Kill, Leads, Place, Rule, Scope, matcher};
+use super::{
+    Account, Conduct, Discovery, Event, Finish, Flow, Hook, Kill, Leads, Place, Rule, Scope, matcher,
+};
 use crate::env;
 use crate::report::Effect;
 
@@ -36,6 +39,10 @@ const IF_BROKEN: &str = "Codex warns and uses nothing of the file";
 impl Account for Codex {
     fn rules(&self) -> &'static [Rule] {
         rules::RULES
+    }
+
+    fn flow(&self) -> &'static Flow {
+        &flow::FLOW
     }
 
     fn argv0(&self, _version: &str) -> &'static str {

@@ -1,6 +1,7 @@
 //! Grok's account: what 1.0.41 does with command hooks. Much of it is from the guide that the program carries.
 
 mod answer;
+mod flow;
 mod rules;
 
 use std::time::Duration;
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use super::discovery::Source;
 use super::{
-    Account, Conduct, Discovery, Event, Finish, Harness, Hook, Kill, Leads, Place, Rule, Scope, matcher,
+    Account, Conduct, Discovery, Event, Finish, Flow, Harness, Hook, Kill, Leads, Place, Rule, Scope, matcher,
 };
 use crate::report::{Effect, Kind};
 
@@ -74,6 +75,10 @@ const IF_BROKEN: &str = "Grok uses nothing of the file";
 impl Account for Grok {
     fn rules(&self) -> &'static [Rule] {
         rules::RULES
+    }
+
+    fn flow(&self) -> &'static Flow {
+        &flow::FLOW
     }
 
     fn argv0(&self, _version: &str) -> &'static str {
