@@ -14,7 +14,12 @@ fn main() -> io::Result<()> {
     for file in files {
         let name = file.strip_prefix(&top).map_err(io::Error::other)?;
         println!("cargo::rerun-if-changed={}", file.display());
-        let _ = writeln!(list, "    ({:?}, include_str!({:?})),", name.display().to_string(), file);
+        let _ = writeln!(
+            list,
+            "    ({:?}, include_str!({:?})),",
+            name.display().to_string(),
+            file.display().to_string()
+        );
     }
     list.push(']');
     fs::write(Path::new(&variable("OUT_DIR")?).join("recordings.rs"), list)

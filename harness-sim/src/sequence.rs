@@ -264,7 +264,7 @@ impl Sequence {
                 break;
             }
             let mut options = asked.options.clone();
-            for (key, value) in flow.again.fields(course.refused, &asked.recording.payload) {
+            for (key, value) in flow.again.fields(course.refused, &asked.recording.payload()) {
                 options.set.insert(key, value);
             }
             let firing = self.simulator.fire_as(asked.recording, &options)?;
@@ -316,7 +316,7 @@ impl Sequence {
             return Ok(None);
         };
         let mut options = Options::default();
-        if recording.payload.get("trigger").is_some() {
+        if recording.payload().get("trigger").is_some() {
             options.set.insert("trigger".to_owned(), Value::from(trigger));
         }
         let firing = self.simulator.fire_as(recording, &options)?;
@@ -327,12 +327,13 @@ impl Sequence {
 /// The trigger of a compaction, as this run's payload has it.
 fn trigger(asked: &Asked) -> &str {
     let set = asked.options.set.get("trigger");
-    set.or_else(|| asked.recording.payload.get("trigger")).and_then(Value::as_str).unwrap_or_default()
+    set.or_else(|| asked.recording.payload().get("trigger")).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The recording of what comes of an event: the same trigger and the same mode, where there is one.
 fn like(follow: Follow, base: &Recording, trigger: &str) -> Option<&'static Recording> {
-    let text = |recording: &'static Recording, key: &str| recording.payload.get(key).and_then(Value::as_str);
+    let text =
+        |recording: &'static Recording, key: &str| recording.payload().get(key).and_then(Value::as_str);
     recording::all()
         .iter()
         .filter(|recording| (recording.harness, recording.version) == (base.harness, base.version))

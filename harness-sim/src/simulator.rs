@@ -329,7 +329,8 @@ impl Simulator {
             rest = later;
             let mut orders = Vec::with_capacity(now.len());
             for hook in now {
-                orders.push(self.order(account, event, hook.as_ref(), &placing, &self.options));
+                let deadline = deadline(account, event, &hooks, hook.as_ref());
+                orders.push(self.order(account, event, hook.as_ref(), deadline, &placing, &self.options));
             }
             let session = self.session.as_mut().ok_or_else(|| {
                 FireError::Launch(LaunchError::Host(std::io::Error::other("there is no session")))
@@ -415,6 +416,7 @@ impl Simulator {
         account: &'static dyn Account,
         event: Event<'_>,
         registration: Option<&Registration>,
+        deadline: Duration,
         placing: &Placing,
         options: &Options,
     ) -> Order {
@@ -434,9 +436,7 @@ impl Simulator {
                 (command, argv)
             }
         };
-        let registered = registration.and_then(|registration| registration.timeout);
-        let deadline =
-            options.timeout.unwrap_or_else(|| account.timeout(name, registered).mul_f64(self.time_scale));
+        let deadline = options.timeout.unwrap_or_else(|| deadline.mul_f64(self.time_scale));
         let kill = match conduct.kill {
             KillRule::TreeThenKill(grace) => KillRule::TreeThenKill(grace.mul_f64(self.time_scale)),
             KillRule::Group => KillRule::Group,
@@ -452,6 +452,12 @@ impl Simulator {
             .into_iter()
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
+        for (name, value) in registration.map(|registration| &registration.environment).into_iter().flatten()
+        {
+            if !environment.iter().any(|entry| entry.starts_with(&format!("{name}="))) {
+                environment.push(format!("{name}={value}"));
+            }
+        }
         let folder = account.folder(place, registration);
         environment.push(format!("PWD={}", folder.display()));
         Order {
@@ -529,6 +535,20 @@ impl Drop for Simulator {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// How long a hook may take by the harness's own rules.
+fn deadline(
+    account: &'static dyn Account,
+    event: Event<'_>,
+    hooks: &[Option<Registration>],
+    hook: Option<&Registration>,
+) -> Duration {
+    let mut registered = hook.and_then(|hook| hook.timeout);
+    if account.shares_its_timeout(event.name()) {
+        registered = hooks.iter().flatten().filter_map(|hook| hook.timeout).reduce(f64::max);
+    }
+    account.timeout(event.name(), registered)
 }
 
 /// The recording in this run, with what the options change in it.

@@ -1,5 +1,6 @@
 //! `harness-sim fire`: one event.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -81,7 +82,7 @@ fn where_looked(simulator: &Simulator, event: &str) -> String {
     let mut text = String::from("  looked at:\n");
     for file in &found.looked_at {
         let state = if file.exists() { "" } else { " (not there)" };
-        text.push_str(&format!("    {}{state}\n", file.display()));
+        let _ = writeln!(text, "    {}{state}", file.display());
     }
     let mut events: Vec<&str> =
         found.registrations.iter().map(|registration| registration.event.as_str()).collect();
@@ -90,10 +91,11 @@ fn where_looked(simulator: &Simulator, event: &str) -> String {
     if events.is_empty() {
         text.push_str("  no hook is registered there; give a command after -- to fire at that\n");
     } else {
-        text.push_str(&format!(
-            "  none of them takes this {event}; hooks are registered for {}\n",
+        let _ = writeln!(
+            text,
+            "  none of them takes this {event}; hooks are registered for {}",
             events.join(", ")
-        ));
+        );
     }
     text
 }

@@ -27,6 +27,8 @@ pub(crate) struct Registration {
     pub(crate) command: String,
     /// Arguments: then no shell is between.
     pub(crate) args: Option<Vec<String>>,
+    /// Variables that the entry itself sets.
+    pub(crate) environment: Vec<(String, String)>,
     /// As it stands in the file, in the harness's unit.
     pub(crate) timeout: Option<f64>,
     pub(crate) fail_closed: bool,
@@ -35,6 +37,8 @@ pub(crate) struct Registration {
     pub(crate) scope: Scope,
     /// Set where it stands in another harness's file.
     pub(crate) from: Option<Harness>,
+    /// Where in the file, as `hooks.Stop[0].hooks[1]`.
+    pub(crate) place: String,
 }
 
 /// What was found, and what a person should know about it.
@@ -46,24 +50,49 @@ pub(crate) struct Discovery {
     pub(crate) looked_at: Vec<PathBuf>,
 }
 
+/// What a mistake in a file costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mistake {
+    /// The entry that has it. A byte-order mark and an empty file are none.
+    Entry,
+    /// The whole file, where it is no JSON or an event or a timeout has the wrong shape; else the entry.
+    FileByShape,
+    /// The whole file, whatever it is.
+    File,
+}
+
 /// A file of registrations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) file: &'a Path,
     pub(crate) scope: Scope,
     pub(crate) from: Option<Harness>,
+    pub(crate) costs: Mistake,
     /// What the harness does with a file that it cannot use.
     pub(crate) if_broken: &'static str,
+}
+
+/// What is wrong with an entry, and whether its file goes with it.
+struct Fault {
+    why: String,
+    file: bool,
 }
 
 impl Discovery {
     /// Reads a file as JSON; notes why it cannot be used. `None` also where there is no file.
     pub(crate) fn json(&mut self, source: Source<'_>) -> Option<Value> {
         let text = self.text(source)?;
-        match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
+        let text = match source.costs {
+            Mistake::Entry if text.trim_start_matches('\u{feff}').trim().is_empty() => return None,
+            Mistake::Entry => text.trim_start_matches('\u{feff}'),
+            Mistake::FileByShape | Mistake::File => &text,
+        };
+        match serde_json::from_str(text) {
             Ok(value) => Some(value),
             Err(error) => {
-                self.broken(source, &error.to_string());
+                let mark =
+                    if text.starts_with('\u{feff}') { " (it begins with a byte-order mark)" } else { "" };
+                self.broken(source, &format!("{error}{mark}"));
                 None
             }
         }
@@ -87,7 +116,12 @@ impl Discovery {
         self.warnings.push(format!("{}: {why}; {}", source.file.display(), source.if_broken));
     }
 
-    /// Reads `hooks: { Event: [ { matcher, hooks: [ { type, command, … } ] } ] }`. The event's name goes through
+    /// Notes something about a file that is used all the same.
+    pub(crate) fn note(&mut self, source: Source<'_>, what: &str) {
+        self.warnings.push(format!("{}: {what}", source.file.display()));
+    }
+
+    /// Reads `{ Event: [ { matcher, hooks: [ { type, command, … } ] } ] }`. The event's name goes through
     /// `event_name`; `None` drops it.
     pub(crate) fn nested(
         &mut self,
@@ -99,75 +133,128 @@ impl Discovery {
             self.broken(source, "`hooks` is not an object");
             return;
         };
+        let before = self.registrations.len();
         for (event, groups) in events {
             let Some(name) = event_name(event) else {
-                self.warnings
-                    .push(format!("{}: hooks.{event} is no event of this harness", source.file.display()));
+                self.note(source, &format!("hooks.{event} is no event of this harness; it is not read"));
                 continue;
             };
             let Some(groups) = groups.as_array() else {
-                self.broken(source, &format!("hooks.{event} is not a list"));
+                let why = format!("hooks.{event} is not a list");
+                if self.takes_the_file(source, &Fault { why, file: source.costs != Mistake::Entry }, before) {
+                    return;
+                }
                 continue;
             };
             for (at, group) in groups.iter().enumerate() {
-                let matcher = group.get("matcher").and_then(Value::as_str).map(str::to_owned);
-                let Some(handlers) = group.get("hooks").and_then(Value::as_array) else {
-                    self.broken(source, &format!("hooks.{event}[{at}] has no list `hooks`"));
+                let matcher = group.get("matcher").and_then(Value::as_str);
+                let handlers = group.get("hooks").and_then(Value::as_array);
+                let Some(handlers) = handlers else {
+                    self.note(source, &format!("hooks.{event}[{at}] has no list `hooks`; it is not read"));
                     continue;
                 };
-                for handler in handlers {
-                    self.handler(source, &name, matcher.as_deref(), handler, &format!("hooks.{event}[{at}]"));
+                for (inner, handler) in handlers.iter().enumerate() {
+                    let place = format!("hooks.{event}[{at}].hooks[{inner}]");
+                    if let Err(fault) = self.handler(source, &name, matcher, handler, &place)
+                        && self.takes_the_file(source, &fault, before)
+                    {
+                        return;
+                    }
                 }
             }
         }
     }
 
-    /// One handler with its command; other types are noted.
-    pub(crate) fn handler(
+    /// Notes a fault; if it costs the file, takes back what was read from it.
+    fn takes_the_file(&mut self, source: Source<'_>, fault: &Fault, before: usize) -> bool {
+        if fault.file {
+            self.registrations.truncate(before);
+            self.broken(source, &fault.why);
+        } else {
+            self.note(source, &format!("{}; it is skipped", fault.why));
+        }
+        fault.file
+    }
+
+    /// One entry of a flat list, as Cursor has it.
+    pub(crate) fn flat(&mut self, source: Source<'_>, event: &str, entry: &Value, place: &str) {
+        let matcher = entry.get("matcher").and_then(Value::as_str);
+        if let Err(fault) = self.handler(source, event, matcher, entry, place) {
+            self.note(source, &format!("{}; it is skipped", fault.why));
+        }
+    }
+
+    /// One handler with its command.
+    fn handler(
         &mut self,
         source: Source<'_>,
         event: &str,
         matcher: Option<&str>,
         handler: &Value,
         place: &str,
-    ) {
+    ) -> Result<(), Fault> {
+        let any = source.costs == Mistake::File;
         let kind = handler.get("type").and_then(Value::as_str).unwrap_or("command");
         if kind != "command" {
-            self.warnings.push(format!(
-                "{}: {place} is of type {kind:?}; the simulator plays commands only",
-                source.file.display()
-            ));
-            return;
+            if ["agent", "http", "mcp_tool", "prompt"].contains(&kind) {
+                self.note(source, &format!("{place} is of type {kind:?}; the simulator plays commands only"));
+                return Ok(());
+            }
+            return Err(Fault { why: format!("{place} has the unknown type {kind:?}"), file: any });
         }
-        let Some(command) =
-            handler.get("command").and_then(Value::as_str).filter(|text| !text.trim().is_empty())
-        else {
-            self.broken(source, &format!("{place} has no command"));
-            return;
+        let command = handler.get("command").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+        let Some(command) = command else {
+            return Err(Fault { why: format!("{place} has no command"), file: any });
         };
-        let timeout = handler.get("timeout").and_then(Value::as_f64);
-        if let Some(seconds) = timeout.filter(|seconds| *seconds >= SURELY_MILLISECONDS) {
-            self.warnings.push(format!(
-                "{}: {place} has timeout {seconds}, which is read as seconds ({}); was it meant in milliseconds?",
-                source.file.display(),
-                crate::report::duration(std::time::Duration::from_secs_f64(seconds.min(1e9)))
-            ));
-        }
+        let timeout = self.timeout(source, handler.get("timeout"), place)?;
         let args = handler.get("args").and_then(Value::as_array).map(|args| {
             args.iter().map(|arg| arg.as_str().map_or_else(|| arg.to_string(), str::to_owned)).collect()
+        });
+        let environment = handler.get("env").and_then(Value::as_object).map(|env| {
+            env.iter().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
         });
         self.registrations.push(Registration {
             event: event.to_owned(),
             matcher: matcher.map(str::to_owned),
             command: command.to_owned(),
             args,
+            environment: environment.unwrap_or_default(),
             timeout,
             fail_closed: handler.get("failClosed").and_then(Value::as_bool).unwrap_or(false),
             context_limit: handler.get("additionalContextLimit").and_then(Value::as_u64),
             file: source.file.to_owned(),
             scope: source.scope,
             from: source.from,
+            place: place.to_owned(),
         });
+        Ok(())
+    }
+
+    fn timeout(
+        &mut self,
+        source: Source<'_>,
+        value: Option<&Value>,
+        place: &str,
+    ) -> Result<Option<f64>, Fault> {
+        let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
+        let is_valid = match source.costs {
+            Mistake::Entry => value.as_f64().is_some_and(|seconds| seconds > 0.0),
+            Mistake::FileByShape | Mistake::File => value.as_u64().is_some(),
+        };
+        let Some(seconds) = value.as_f64().filter(|_| is_valid) else {
+            let kind =
+                if source.costs == Mistake::Entry { "number of seconds" } else { "whole number of seconds" };
+            let why = format!("{place} has the timeout {value}, which is no {kind}");
+            return Err(Fault { why, file: source.costs != Mistake::Entry });
+        };
+        if seconds >= SURELY_MILLISECONDS {
+            let reads = crate::report::duration(std::time::Duration::from_secs_f64(seconds.min(1e9)));
+            let what = format!(
+                "{place} has the timeout {value}, which is read as seconds ({reads}); was it meant in milliseconds?"
+            );
+            self.note(source, &what);
+        }
+        Ok(Some(seconds))
     }
 }
 

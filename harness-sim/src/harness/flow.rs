@@ -101,5 +101,5 @@ impl Role {
 
 /// The value of `source` in a session open.
 pub(crate) fn source(recording: &Recording) -> &str {
-    recording.payload.get("source").and_then(Value::as_str).unwrap_or_default()
+    recording.payload().get("source").and_then(Value::as_str).unwrap_or_default()
 }

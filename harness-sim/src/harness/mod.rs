@@ -256,6 +256,12 @@ pub(crate) trait Account: Sync {
     /// How long the hook may take.
     fn timeout(&self, event: &str, registered: Option<f64>) -> Duration;
 
+    /// Whether the hooks of this event have one timeout together, after the longest that is registered.
+    fn shares_its_timeout(&self, event: &str) -> bool {
+        let _ = event;
+        false
+    }
+
     /// The command line as this harness starts it.
     fn argv(&self, command: &str) -> Vec<String>;
 

@@ -22,7 +22,7 @@ pub(crate) fn says(stdout: &str) -> Answer<'_> {
 }
 
 /// An exit code, with a text on stderr.
-pub(crate) fn exits<'a>(code: i32, stderr: &'a str) -> Answer<'a> {
+pub(crate) fn exits(code: i32, stderr: &str) -> Answer<'_> {
     Answer { code, stdout: "", stderr, registration: None }
 }
 

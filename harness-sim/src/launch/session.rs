@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use super::declared::{Declared, is_declared};
 use super::host::block;
-use super::processes::{self, Process, children, living};
+use super::processes::{self, Children, Process, is_still};
 use super::wire::{Hello, Request, Response, receive, send};
 use super::{HookRun, wire};
 use crate::env;
@@ -49,7 +49,8 @@ pub enum LaunchError {
 /// What several sessions of one simulator run share: the program that plays hosts, one supervisor, one scratch folder.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    engine: Engine,
+    /// `None` only while it is being dropped.
+    supervisor: Option<engine::Session>,
     program: PathBuf,
     scratch: tempfile::TempDir,
     runtime: tokio::runtime::Runtime,
@@ -70,6 +71,8 @@ pub(crate) struct Session {
     socket: UnixStream,
     run: Option<Run>,
     hello: Hello,
+    of_host: Option<Children>,
+    of_supervisor: Option<Children>,
     next_id: u32,
     declared: Declared,
     project: PathBuf,
@@ -94,7 +97,8 @@ impl Shared {
             std::fs::create_dir(scratch.path().join(folder))?;
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { engine, program, scratch, runtime })
+        let supervisor = apart(&runtime, async { engine.session() })??;
+        Ok(Self { supervisor: Some(supervisor), program, scratch, runtime })
     }
 
     /// A home with nothing in it.
@@ -139,17 +143,16 @@ impl Shared {
             .current_dir(self.scratch.path());
         let mut bounds = Bounds::new(Deadline::new(LONGEST_SESSION).unwrap_or(Deadline::DEFAULT));
         bounds.grace = Grace::new(Duration::ZERO).unwrap_or(Grace::DEFAULT);
-        // On a thread of its own: the caller may be inside a runtime, which must not be entered twice.
-        let run = std::thread::scope(|scope| {
-            scope.spawn(|| self.runtime.block_on(self.engine.start(&command, &bounds))).join()
-        })
-        .map_err(|_| io::Error::other("the thread that started it panicked"))??;
+        let supervisor = self.supervisor.as_ref().ok_or_else(broke_off)?;
+        let run = apart(&self.runtime, supervisor.start(&command, &bounds))??;
         let (socket, hello) = greet(address.as_file())?;
         send(&socket, &(), &[&block(&host.environment)])?;
         Ok(Session {
             socket,
             run: Some(run),
             hello,
+            of_host: Children::of(hello.host),
+            of_supervisor: Children::of(hello.supervisor),
             next_id: 0,
             declared: host.declared,
             project: host.project,
@@ -174,16 +177,11 @@ impl Shared {
             shell = shell.env(name, value);
         }
         let bounds = Bounds::new(Deadline::new(bound).unwrap_or(Deadline::DEFAULT));
-        let captured = std::thread::scope(|scope| {
-            let run = || {
-                self.runtime.block_on(async {
-                    let run = self.engine.start(&shell, &bounds).await?;
-                    Ok::<_, LaunchError>(run.capture().await)
-                })
-            };
-            scope.spawn(run).join()
-        })
-        .map_err(|_| io::Error::other("the thread that ran it panicked"))??;
+        let supervisor = self.supervisor.as_ref().ok_or_else(broke_off)?;
+        let captured = apart(&self.runtime, async {
+            let run = supervisor.start(&shell, &bounds).await?;
+            Ok::<_, LaunchError>(run.capture().await)
+        })??;
         let outcome = captured.outcome;
         Ok(match (outcome.end, outcome.exit_code) {
             (engine::End::Exited, Some(0)) => None,
@@ -203,17 +201,25 @@ impl Shared {
         let Session { socket, run, .. } = session;
         drop(socket);
         if let Some(run) = run {
-            std::thread::scope(|scope| {
-                let _ = scope
-                    .spawn(|| {
-                        self.runtime.block_on(async {
-                            tokio::time::timeout(END_BOUND, run.capture()).await.map(drop)
-                        })
-                    })
-                    .join();
+            let _ = apart(&self.runtime, async {
+                tokio::time::timeout(END_BOUND, run.capture()).await.map(drop)
             });
         }
     }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(supervisor) = self.supervisor.take() {
+            let _ = apart(&self.runtime, supervisor.close());
+        }
+    }
+}
+
+/// Runs a future on a thread of its own: the caller may be inside a runtime, which must not be entered twice.
+fn apart<T: Send>(runtime: &tokio::runtime::Runtime, work: impl Future<Output = T> + Send) -> io::Result<T> {
+    std::thread::scope(|scope| scope.spawn(|| runtime.block_on(work)).join())
+        .map_err(|_| io::Error::other("a thread of the simulator panicked"))
 }
 
 fn greet(listener: &UnixListener) -> Result<(UnixStream, Hello), LaunchError> {
@@ -342,13 +348,16 @@ impl Session {
             .collect()
     }
 
+    /// Whether the host has no child and its supervisor no other. The usual case, and it costs two short reads.
+    fn is_alone(&self) -> bool {
+        let [of_host, of_supervisor] =
+            [&self.of_host, &self.of_supervisor].map(|list| list.as_ref().and_then(Children::few));
+        of_host.is_some_and(|children| children.is_empty())
+            && of_supervisor.is_some_and(|children| children == [self.hello.host])
+    }
+
     fn left_behind(&self) -> Vec<Process> {
-        // The usual case costs two short reads.
-        if let (Some(of_supervisor), Some(of_host)) =
-            (children(self.hello.supervisor), children(self.hello.host))
-            && of_host.is_empty()
-            && of_supervisor.iter().all(|pid| *pid == self.hello.host || living(*pid).is_none())
-        {
+        if self.is_alone() {
             return Vec::new();
         }
         processes::below(self.hello.supervisor)
@@ -361,7 +370,7 @@ impl Session {
     fn await_declared(&mut self, patience: Duration) {
         let until = Instant::now() + patience;
         // A declared process may start another while we wait for it.
-        loop {
+        while !self.is_alone() {
             let all = processes::below(self.hello.supervisor);
             let named = self.declared.identities(&self.project);
             let next = all
@@ -396,7 +405,7 @@ fn same(one: &Process, other: &Process) -> bool {
 
 /// Waits for a process's end. `false` if it lives on.
 fn ends_within(process: &Process, bound: Duration) -> bool {
-    let is_same = || living(process.pid).is_some_and(|now| same(&now, process));
+    let is_same = || is_still(process.pid, process.start_time);
     let Some(pid) = rustix::process::Pid::from_raw(process.pid) else { return true };
     let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
         return !is_same();

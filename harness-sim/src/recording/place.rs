@@ -56,7 +56,7 @@ impl Ids {
 }
 
 fn recorded_id<'a>(recording: &'a Recording, keys: &[&str]) -> Option<&'a str> {
-    keys.iter().filter_map(|key| recording.payload.get(*key)?.as_str()).find(|id| !id.is_empty())
+    keys.iter().filter_map(|key| recording.payload().get(*key)?.as_str()).find(|id| !id.is_empty())
 }
 
 /// A payload of this run.
@@ -70,7 +70,7 @@ pub(crate) struct Placed {
 impl Placing {
     /// The recording as it would have been here.
     pub(crate) fn place(&self, recording: &Recording) -> Placed {
-        let mut payload = recording.payload.clone();
+        let mut payload = recording.payload().clone();
         let recorded_session = SESSION
             .iter()
             .find_map(|key| payload.get(*key)?.as_str().map(str::to_owned))
@@ -128,17 +128,18 @@ impl Placed {
         if !has_transcript(recording) {
             return Ok(None);
         }
+        if path.exists() {
+            return Ok(Some(path));
+        }
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        if !path.exists() {
-            let name = match recording.harness {
-                Harness::Claude => "transcript-headless-one-tool.jsonl",
-                Harness::Codex => "rollout-headless-one-tool.jsonl",
-                _ => "",
-            };
-            std::fs::write(path, file(recording.harness, recording.version, name).unwrap_or_default())?;
-        }
+        let name = match recording.harness {
+            Harness::Claude => "transcript-headless-one-tool.jsonl",
+            Harness::Codex => "rollout-headless-one-tool.jsonl",
+            _ => "",
+        };
+        std::fs::write(path, file(recording.harness, recording.version, name).unwrap_or_default())?;
         Ok(Some(path))
     }
 }
@@ -146,7 +147,7 @@ impl Placed {
 /// Claude Code 2.1.332: there is no file yet at startup, clear and fork. Codex 0.171.0: it is there at session open.
 /// The others name one only when they have it.
 fn has_transcript(recording: &Recording) -> bool {
-    let source = recording.payload.get("source").and_then(Value::as_str);
+    let source = recording.payload().get("source").and_then(Value::as_str);
     recording.harness != Harness::Claude
         || recording.event != "SessionStart"
         || !matches!(source, Some("startup" | "clear" | "fork"))
@@ -260,7 +261,7 @@ mod tests {
             assert!(!placed.contains("/home/dev"), "{}: {placed}", recording.name);
             assert!(!placed.contains("-home-dev") && !placed.contains("%2Fhome%2Fdev"), "{}", recording.name);
             for key in SESSION {
-                if let Some(id) = recording.payload.get(*key).and_then(Value::as_str) {
+                if let Some(id) = recording.payload().get(*key).and_then(Value::as_str) {
                     assert!(id.is_empty() || !placed.contains(id), "{}", recording.name);
                 }
             }
@@ -273,7 +274,7 @@ mod tests {
         let (one, two) = (placing().place(recording).payload, placing().place(recording).payload);
         for key in ["prompt_id", "tool_use_id"] {
             assert_ne!(one[key], two[key], "{key}");
-            assert_ne!(one[key], recording.payload[key], "{key}");
+            assert_ne!(one[key], recording.payload()[key], "{key}");
         }
         assert!(one["tool_use_id"].as_str().unwrap().starts_with("toolu_"));
         assert_eq!(one["session_id"], two["session_id"]);

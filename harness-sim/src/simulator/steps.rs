@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{FireError, Options, Simulator, Version, placed};
+use super::{FireError, Options, Simulator, Version, deadline, placed};
 use crate::harness::{self, Account, Event, Harness, Hook, Registration};
 use crate::launch::{HookRun, LaunchError};
 use crate::recording::{Ids, Placed, Placing, Recording, fresh_uuid};
@@ -186,7 +186,9 @@ impl Simulator {
         let this = &*self;
         let order = |side: &Side<'_>, at: usize| {
             let event = Event { recording: side.recording, payload: &side.placed.payload };
-            this.order(account, event, side.hooks[at].as_ref(), placing, side.options)
+            let hook = side.hooks[at].as_ref();
+            let deadline = deadline(account, event, &side.hooks, hook);
+            this.order(account, event, hook, deadline, placing, side.options)
         };
         let orders =
             lanes.iter().enumerate().map(|(at, lane)| (at, order(&sides[lane.side], lane.at))).collect();

@@ -46,8 +46,8 @@ fn claude_code_kills_what_does_not_end_a_second_and_a_half_later() {
 fn codex_kills_the_group_and_leaves_other_sessions_alone() {
     let project = tempfile::tempdir().unwrap();
     let mut codex = simulator(Harness::Codex, project.path()).options(timeout(SHORT)).command(format!(
-        r#"trap 'echo TERM >> asked' TERM
-           setsid sleep {FOREVER} </dev/null >/dev/null 2>&1 & sleep {FOREVER} & echo $! > group; wait"#
+        r"trap 'echo TERM >> asked' TERM
+           setsid sleep {FOREVER} </dev/null >/dev/null 2>&1 & sleep {FOREVER} & echo $! > group; wait"
     ));
     let firing = codex.fire(CODEX_OPEN).unwrap();
     assert!(firing.commands[0].timed_out && firing.has(Kind::Failed), "{firing}");

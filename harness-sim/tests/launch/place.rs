@@ -14,7 +14,7 @@ fn its_parent_bears_the_harnesss_name() {
         (Harness::Cursor, "sessionStart-resume", "cursor-agent"),
     ] {
         let firing =
-            fire(harness, event, r#"cat /proc/$PPID/comm; tr '\0' '\n' </proc/$PPID/cmdline | head -n 1"#);
+            fire(harness, event, r"cat /proc/$PPID/comm; tr '\0' '\n' </proc/$PPID/cmdline | head -n 1");
         assert_eq!(String::from_utf8_lossy(&firing.commands[0].stdout), format!("{name}\n{name}\n"));
     }
 }
@@ -35,7 +35,7 @@ fn the_harnesss_process_lives_as_long_as_the_session() {
 #[test]
 fn claude_codes_leads_a_session_and_codexs_a_group() {
     // Fields of /proc/self/stat from the third on: state, parent, group, session.
-    let ids = r#"read -r pid name state parent group session rest < /proc/$$/stat; echo $$ $group $session"#;
+    let ids = "read -r pid name state parent group session rest < /proc/$$/stat; echo $$ $group $session";
     let of = |harness, event| {
         let firing = fire(harness, event, ids);
         let text = firing.context();

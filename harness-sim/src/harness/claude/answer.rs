@@ -131,8 +131,9 @@ fn visible(text: &str) -> Effect {
     let preview = first_units(text, PREVIEW_UNITS);
     // The harness's own words; the path is made up.
     let shown = format!(
-        "<persisted-output>\nOutput too large ({:.1}KB). Full output saved to: <a file of this session>\n\nPreview (first 2KB):\n{preview}\n...\n</persisted-output>",
-        text.len() as f64 / 1024.0
+        "<persisted-output>\nOutput too large ({}.{}KB). Full output saved to: <a file of this session>\n\nPreview (first 2KB):\n{preview}\n...\n</persisted-output>",
+        text.len() / 1024,
+        text.len() % 1024 * 10 / 1024
     );
     Effect {
         bytes: Some(text.len()),

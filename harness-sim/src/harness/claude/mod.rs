@@ -6,7 +6,7 @@ mod rules;
 
 use std::time::Duration;
 
-use super::discovery::Source;
+use super::discovery::{Mistake, Source};
 use super::{
     Account, Conduct, Discovery, Event, Finish, Flow, Harness, Hook, Kill, Leads, Place, Rule, Scope, matcher,
 };
@@ -42,6 +42,7 @@ pub(super) const EVENTS: &[&str] = &[
     "SubagentStart",
     "SubagentStop",
     "TaskCompleted",
+    "TaskCreated",
     "TeammateIdle",
     "UserPromptExpansion",
     "UserPromptSubmit",
@@ -49,8 +50,8 @@ pub(super) const EVENTS: &[&str] = &[
     "WorktreeRemove",
 ];
 
-/// What Claude Code does with a settings file that it cannot use. Seen in the product's own dialogue.
-const IF_BROKEN: &str = "Claude Code skips the whole file, and in print mode says nothing";
+/// What Claude Code does with a settings file that it cannot use.
+const IF_BROKEN: &str = "Claude Code uses nothing of the file, says so on stderr, and goes on";
 
 impl Account for Claude {
     fn rules(&self) -> &'static [Rule] {
@@ -77,7 +78,7 @@ impl Account for Claude {
 
     fn discover(&self, place: Place<'_>) -> Discovery {
         let mut found = Discovery::default();
-        settings(&mut found, place, None, IF_BROKEN, &|event| {
+        settings(&mut found, place, (None, Mistake::Entry), IF_BROKEN, &|event| {
             EVENTS.contains(&event).then(|| event.to_owned())
         });
         found
@@ -123,8 +124,12 @@ impl Account for Claude {
             _ => 600.0,
         };
         let seconds = registered.filter(|seconds| *seconds > 0.0).unwrap_or(default);
-        let seconds = if event == "SessionEnd" { seconds.min(1.5) } else { seconds };
+        let seconds = if event == "SessionEnd" { seconds.clamp(1.5, 60.0) } else { seconds };
         Duration::from_secs_f64(seconds.min(86_400.0))
+    }
+
+    fn shares_its_timeout(&self, event: &str) -> bool {
+        event == "SessionEnd"
     }
 
     fn argv(&self, command: &str) -> Vec<String> {
@@ -157,7 +162,7 @@ impl Account for Claude {
 pub(super) fn settings(
     found: &mut Discovery,
     place: Place<'_>,
-    from: Option<Harness>,
+    (from, costs): (Option<Harness>, Mistake),
     if_broken: &'static str,
     event_name: &dyn Fn(&str) -> Option<String>,
 ) {
@@ -170,14 +175,14 @@ pub(super) fn settings(
     }
     let mut off = false;
     for (file, scope) in files {
-        let source = Source { file: &file, scope, from, if_broken };
+        let source = Source { file: &file, scope, from, costs, if_broken };
         let Some(settings) = found.json(source) else { continue };
         if !settings.is_object() {
             found.broken(source, "the file is not an object");
             continue;
         }
         if settings.get("disableAllHooks").and_then(serde_json::Value::as_bool) == Some(true) {
-            found.warnings.push(format!("{}: disableAllHooks is on: no hook runs", file.display()));
+            found.note(source, "disableAllHooks is on: no hook runs, the user's neither");
             off = true;
         }
         if let Some(hooks) = settings.get("hooks") {

@@ -14,7 +14,11 @@ pub(super) const RULES: &[Rule] = &[
         "hooks stand in .claude/settings.json and settings.local.json of the folder it was started in, and in ~/.claude/settings.json; a subdirectory does not load the repository root's",
         SEEN,
     ),
-    rule("a settings file with an error is skipped as a whole", "documented"),
+    rule(
+        "a settings file that is no strict JSON has no effect as a whole, which stderr says; a byte-order mark and an empty file do no harm; any other mistake costs only its entry",
+        SEEN,
+    ),
+    rule("disableAllHooks in any of the files silences every hook", SEEN),
     rule("in the terminal program the project's trust is asked for; in print mode it is not", SEEN),
     rule(
         "a matcher that is absent, empty or * takes everything; letters, digits, _, -, spaces, commas and | are a list of whole names; anything else is a regular expression that may match anywhere",
@@ -30,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         SEEN,
     ),
     rule(
-        "timeouts are in seconds: 600, 30 at UserPromptSubmit, 1.5 at SessionEnd for all hooks together",
+        "timeouts are in seconds: 600, 30 at UserPromptSubmit; at SessionEnd all hooks together have the largest of their own timeouts, at least 1.5 and at most 60",
         SEEN,
     ),
     rule(

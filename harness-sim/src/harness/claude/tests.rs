@@ -12,8 +12,8 @@ use crate::report::{Delivered, Kind};
 const VERSION: &str = "2.1.332";
 
 #[track_caller]
-fn check(recording: &str, answer: Answer<'_>, expected: &[&str]) {
-    assert_effects(&effects(Harness::Claude, VERSION, recording, &answer), expected, answer.stdout);
+fn check(recording: &str, answer: &Answer<'_>, expected: &[&str]) {
+    assert_effects(&effects(Harness::Claude, VERSION, recording, answer), expected, answer.stdout);
 }
 
 fn specific(event: &str, fields: &str) -> String {
@@ -22,26 +22,26 @@ fn specific(event: &str, fields: &str) -> String {
 
 #[test]
 fn plain_text_is_context_where_the_model_reads_it() {
-    check("SessionStart-startup-headless", says("hello\n"), &["context whole: hello"]);
-    check("UserPromptSubmit-headless", says("hello"), &["context whole: hello"]);
-    check("PreCompact-auto", says("keep the plan"), &["context whole: keep the plan"]);
-    check("PostToolUse-Bash-headless", says("hello"), &["ignored: plain text reaches the model at"]);
-    check("PreToolUse-Bash-headless", says("hello"), &["ignored: ", "ran"]);
-    check("SessionStart-startup-headless", says(""), &[]);
+    check("SessionStart-startup-headless", &says("hello\n"), &["context whole: hello"]);
+    check("UserPromptSubmit-headless", &says("hello"), &["context whole: hello"]);
+    check("PreCompact-auto", &says("keep the plan"), &["context whole: keep the plan"]);
+    check("PostToolUse-Bash-headless", &says("hello"), &["ignored: plain text reaches the model at"]);
+    check("PreToolUse-Bash-headless", &says("hello"), &["ignored: ", "ran"]);
+    check("SessionStart-startup-headless", &says(""), &[]);
 }
 
 #[test]
 fn what_begins_like_json_and_is_none_is_text() {
-    check("SessionStart-startup-headless", says("{ not json"), &["context whole: { not json"]);
-    check("SessionStart-startup-headless", says("{}{}"), &["context whole: {}{}"]);
-    check("SessionStart-startup-headless", says("[1]"), &["context whole: [1]"]);
+    check("SessionStart-startup-headless", &says("{ not json"), &["context whole: { not json"]);
+    check("SessionStart-startup-headless", &says("{}{}"), &["context whole: {}{}"]);
+    check("SessionStart-startup-headless", &says("[1]"), &["context whole: [1]"]);
     let two = effects(Harness::Claude, VERSION, "SessionStart-startup", &says("{}{}"));
     assert!(two[0].why.as_deref().unwrap().contains("2 JSON documents"));
     let before = effects(Harness::Claude, VERSION, "SessionStart-startup", &says("note\n{}"));
     assert!(before[0].why.as_deref().unwrap().contains("5 bytes of text before the JSON"));
     check(
         "PreToolUse-Bash-headless",
-        says("note\n{}"),
+        &says("note\n{}"),
         &["ignored: read as plain text: 5 bytes of text before", "ran"],
     );
 }
@@ -70,56 +70,56 @@ fn a_tool_is_denied_asked_for_or_runs() {
     let decision = |word: &str| {
         specific("PreToolUse", &format!(r#""permissionDecision":"{word}","permissionDecisionReason":"why""#))
     };
-    check("PreToolUse-Bash-headless", says(&decision("deny")), &["denied: why"]);
-    check("PreToolUse-Bash-headless", says(&decision("allow")), &["ran"]);
-    check("PreToolUse-Bash-headless", says(&decision("defer")), &["ran"]);
+    check("PreToolUse-Bash-headless", &says(&decision("deny")), &["denied: why"]);
+    check("PreToolUse-Bash-headless", &says(&decision("allow")), &["ran"]);
+    check("PreToolUse-Bash-headless", &says(&decision("defer")), &["ran"]);
     check(
         "PreToolUse-Bash-headless",
-        says(&decision("ask")),
+        &says(&decision("ask")),
         &["denied: asked, and in print mode nobody can be asked: why"],
     );
-    check("PreToolUse-Bash-tui", says(&decision("ask")), &["asked: why"]);
+    check("PreToolUse-Bash-tui", &says(&decision("ask")), &["asked: why"]);
     check(
         "PreToolUse-Bash-headless",
-        says(&decision("maybe")),
+        &says(&decision("maybe")),
         &[
             "failed: the answer is refused: hookSpecificOutput.permissionDecision is \"maybe\"",
             "ignored",
             "ran",
         ],
     );
-    check("PreToolUse-Bash-headless", says(r#"{"decision":"block","reason":"no"}"#), &["denied: no"]);
+    check("PreToolUse-Bash-headless", &says(r#"{"decision":"block","reason":"no"}"#), &["denied: no"]);
     check(
         "PreToolUse-Bash-headless",
-        says(r#"{"continue":false,"stopReason":"enough"}"#),
+        &says(r#"{"continue":false,"stopReason":"enough"}"#),
         &["denied: enough"],
     );
-    check("PreToolUse-Bash-headless", says(""), &["ran"]);
+    check("PreToolUse-Bash-headless", &says(""), &["ran"]);
 }
 
 #[test]
 fn exit_2_blocks_what_can_be_blocked() {
-    check("PreToolUse-Bash-headless", exits(2, "no\n"), &["denied: no"]);
-    check("Stop-first-headless", exits(2, "tests\nfail"), &["stop refused: tests\nfail"]);
-    check("UserPromptSubmit-headless", exits(2, "no"), &["denied: no", "message: no"]);
-    check("PostToolUse-Bash-headless", exits(2, "look"), &["context whole: look"]);
-    check("PreCompact-auto", exits(2, "not now"), &["denied: not now"]);
+    check("PreToolUse-Bash-headless", &exits(2, "no\n"), &["denied: no"]);
+    check("Stop-first-headless", &exits(2, "tests\nfail"), &["stop refused: tests\nfail"]);
+    check("UserPromptSubmit-headless", &exits(2, "no"), &["denied: no", "message: no"]);
+    check("PostToolUse-Bash-headless", &exits(2, "look"), &["context whole: look"]);
+    check("PreCompact-auto", &exits(2, "not now"), &["denied: not now"]);
     check(
         "SessionStart-startup-headless",
-        exits(2, "x"),
+        &exits(2, "x"),
         &["ignored: exit 2 blocks nothing at SessionStart", "message: x"],
     );
 }
 
 #[test]
 fn other_failures_let_the_tool_run() {
-    check("PreToolUse-Bash-headless", exits(1, "boom"), &["failed: exit 1: boom", "ran"]);
+    check("PreToolUse-Bash-headless", &exits(1, "boom"), &["failed: exit 1: boom", "ran"]);
     check(
         "PreToolUse-Bash-headless",
-        exits(127, "sh: nope"),
+        &exits(127, "sh: nope"),
         &["failed: exit 127 (not found): sh: nope", "ran"],
     );
-    check("SessionStart-startup-headless", exits(126, ""), &["failed: exit 126 (not executable)"]);
+    check("SessionStart-startup-headless", &exits(126, ""), &["failed: exit 126 (not executable)"]);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_wrong_shape_names_its_field() {
         (r#"{"decision":"deny"}"#.to_owned(), "decision is \"deny\", not one of approve, block"),
     ] {
         let expected = format!("failed: the answer is refused: {field}");
-        check("SessionStart-startup-headless", says(&answer), &[&expected, "ignored"]);
+        check("SessionStart-startup-headless", &says(&answer), &[&expected, "ignored"]);
     }
 }
 
@@ -148,31 +148,31 @@ fn an_answer_for_another_event_is_not_taken() {
     let other = specific("PostToolUse", r#""additionalContext":"x""#);
     check(
         "SessionStart-startup-headless",
-        says(&other),
+        &says(&other),
         &["failed: hookSpecificOutput is for PostToolUse, and this is SessionStart"],
     );
     let blocks = r#"{"decision":"block","reason":"no","hookSpecificOutput":{"hookEventName":"PostToolUse"}}"#;
-    check("PreToolUse-Bash-headless", says(blocks), &["denied: no", "ignored: hookSpecificOutput is for"]);
+    check("PreToolUse-Bash-headless", &says(blocks), &["denied: no", "ignored: hookSpecificOutput is for"]);
 }
 
 #[test]
 fn unknown_fields_are_ignored_and_named() {
     check(
         "SessionStart-startup-headless",
-        says(r#"{"additionalContext":"x"}"#),
+        &says(r#"{"additionalContext":"x"}"#),
         &["ignored: unknown fields: additionalContext; additionalContext belongs"],
     );
 }
 
 #[test]
 fn a_stop_is_refused_by_a_block_and_by_context() {
-    check("Stop-first-headless", says(r#"{"decision":"block","reason":"more"}"#), &["stop refused: more"]);
+    check("Stop-first-headless", &says(r#"{"decision":"block","reason":"more"}"#), &["stop refused: more"]);
     check(
         "Stop-first-headless",
-        says(&specific("Stop", r#""additionalContext":"more""#)),
+        &says(&specific("Stop", r#""additionalContext":"more""#)),
         &["context whole: more", "stop refused: "],
     );
-    check("Stop-first-headless", says(r#"{"systemMessage":"bye"}"#), &["message: bye"]);
+    check("Stop-first-headless", &says(r#"{"systemMessage":"bye"}"#), &["message: bye"]);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn context_is_read_where_it_is_read() {
     }
     check(
         "SessionEnd-other-headless",
-        says(&specific("SessionEnd", r#""additionalContext":"x""#)),
+        &says(&specific("SessionEnd", r#""additionalContext":"x""#)),
         &["ignored: additionalContext is not read at SessionEnd"],
     );
 }
@@ -233,7 +233,7 @@ fn a_settings_file_with_an_error_is_skipped_as_a_whole() {
     let found = discover(Harness::Claude, project.path(), home.path(), true);
     assert!(found.registrations.is_empty());
     assert!(
-        found.warnings[0].contains("settings.json") && found.warnings[0].contains("skips the whole file"),
+        found.warnings[0].contains("settings.json") && found.warnings[0].contains("uses nothing of the file"),
         "{:?}",
         found.warnings
     );
@@ -251,7 +251,7 @@ fn what_is_wrong_in_a_settings_file_is_said() {
         "hooks.Stopp is no event",
         "hooks.Stop is not a list",
         "type \"prompt\"",
-        "has no command",
+        "has no command; it is skipped",
         "meant in milliseconds",
     ] {
         assert!(all.contains(part), "{part}: {all}");
@@ -275,6 +275,29 @@ fn timeouts_are_seconds_with_exceptions() {
     let of = |event, registered| Claude.timeout(event, registered);
     assert_eq!(of("PreToolUse", None), Duration::from_secs(600));
     assert_eq!(of("UserPromptSubmit", None), Duration::from_secs(30));
-    assert_eq!(of("SessionEnd", Some(60.0)), Duration::from_millis(1500));
+    assert_eq!(of("SessionEnd", None), Duration::from_millis(1500));
+    assert_eq!(of("SessionEnd", Some(5.0)), Duration::from_secs(5));
+    assert_eq!(of("SessionEnd", Some(90.0)), Duration::from_secs(60));
     assert_eq!(of("PreToolUse", Some(5.0)), Duration::from_secs(5));
+}
+
+#[test]
+fn a_mistake_costs_its_entry_and_a_mark_or_an_empty_file_nothing() {
+    let good = r#"{"type":"command","command":"good"}"#;
+    for bad in [
+        r#"{"type":"command","command":"bad","timeout":0}"#,
+        r#"{"type":"command","command":"bad","timeout":"5"}"#,
+        r#"{"type":"sorcery","command":"bad"}"#,
+        r#"{"type":"command"}"#,
+    ] {
+        let text = format!("\u{feff}{{\"hooks\":{{\"Stop\":[{{\"hooks\":[{bad},{good}]}}]}}}}");
+        let project = folder(&[(".claude/settings.json", &text), (".claude/settings.local.json", " \n")]);
+        let found = discover(Harness::Claude, project.path(), folder(&[]).path(), true);
+        assert_eq!(registered(&found), ["Stop good"], "{bad}");
+        assert!(
+            found.warnings.len() == 1 && found.warnings[0].contains("hooks.Stop[0].hooks[0]"),
+            "{:?}",
+            found.warnings
+        );
+    }
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::discovery::Source;
+use super::discovery::{Mistake, Source};
 use super::{
-    Account, Conduct, Discovery, Event, Finish, Flow, Hook, Kill, Leads, Place, Rule, Scope, matcher,
+    Account, Conduct, Discovery, Event, Finish, Flow, Hook, Kill, Leads, Place, Registration, Rule, Scope,
+    matcher,
 };
 use crate::env;
 use crate::report::Effect;
@@ -78,7 +79,10 @@ impl Account for Codex {
             hooks_json(&mut found, &folder.join("hooks.json"), scope);
             config_toml(&mut found, &folder.join("config.toml"), scope);
         }
-        if found.registrations.iter().any(|registration| registration.scope == Scope::Project) {
+        if let Some(home) = place.home {
+            switched_off(&mut found, &home.join(".codex/config.toml"));
+        }
+        if !found.registrations.is_empty() {
             found.warnings.push(
                 "taken as trusted: Codex runs a hook only when a person has trusted its very command, matcher and \
                  timeout, and skips it silently otherwise"
@@ -109,9 +113,13 @@ impl Account for Codex {
     }
 
     fn timeout(&self, event: &str, registered: Option<f64>) -> Duration {
-        let seconds = registered.unwrap_or(600.0).max(1.0);
-        let seconds = if matches!(event, "SessionEnd" | "Interrupt") { seconds.min(3.0) } else { seconds };
-        Duration::from_secs_f64(seconds.min(86_400.0))
+        let seconds = match event {
+            "SessionEnd" => registered.unwrap_or(1.0).min(3.0),
+            "Interrupt" => registered.unwrap_or(3.0).min(3.0),
+            _ => registered.unwrap_or(600.0),
+        };
+        // A timeout of 0 was seen to let the hook run.
+        Duration::from_secs_f64(seconds.clamp(1.0, 86_400.0))
     }
 
     fn argv(&self, command: &str) -> Vec<String> {
@@ -137,12 +145,51 @@ impl Account for Codex {
     }
 }
 
+/// Takes away what the person has switched off in Codex's list of hooks: `enabled = false` under the key of the hook.
+fn switched_off(found: &mut Discovery, config: &Path) {
+    let Ok(text) = std::fs::read_to_string(config) else { return };
+    let Ok(document) = text.parse::<toml_edit::DocumentMut>() else { return };
+    let state = document.get("hooks").and_then(|hooks| hooks.get("state"));
+    let off: Vec<String> = state
+        .and_then(toml_edit::Item::as_table_like)
+        .into_iter()
+        .flat_map(toml_edit::TableLike::iter)
+        .filter(|(_, item)| item.get("enabled").and_then(toml_edit::Item::as_bool) == Some(false))
+        .map(|(key, _)| key.to_owned())
+        .collect();
+    found.registrations.retain(|registration| {
+        let is_off = off.contains(&key(registration));
+        if is_off {
+            found.warnings.push(format!(
+                "{:?} is switched off in {}",
+                registration.command,
+                config.display()
+            ));
+        }
+        !is_off
+    });
+}
+
+/// Codex's name of a hook: `<file>:<event>:<group>:<handler>`.
+fn key(registration: &Registration) -> String {
+    let mut event = String::new();
+    for c in registration.event.chars() {
+        if c.is_ascii_uppercase() && !event.is_empty() {
+            event.push('_');
+        }
+        event.push(c.to_ascii_lowercase());
+    }
+    let numbers: Vec<&str> =
+        registration.place.split('[').skip(1).filter_map(|part| part.split(']').next()).collect();
+    format!("{}:{event}:{}", registration.file.display(), numbers.join(":"))
+}
+
 fn event_name(event: &str) -> Option<String> {
     EVENTS.contains(&event).then(|| event.to_owned())
 }
 
 fn hooks_json(found: &mut Discovery, file: &Path, scope: Scope) {
-    let source = Source { file, scope, from: None, if_broken: IF_BROKEN };
+    let source = Source { file, scope, from: None, costs: Mistake::File, if_broken: IF_BROKEN };
     let Some(value) = found.json(source) else { return };
     let Some(map) = value.as_object() else {
         found.broken(source, "the file is not an object");
@@ -163,6 +210,7 @@ fn config_toml(found: &mut Discovery, file: &Path, scope: Scope) {
         file,
         scope,
         from: None,
+        costs: Mistake::File,
         if_broken: "Codex does not start with a config.toml that it cannot read",
     };
     let Some(text) = found.text(source) else { return };

@@ -14,9 +14,12 @@ pub(super) const RULES: &[Rule] = &[
         "hooks stand in hooks.json and config.toml of ~/.codex and of the project's .codex; all of them add up",
         SEEN,
     ),
-    rule("the root of hooks.json takes `description` and `hooks` and refuses any other key", SEEN),
     rule(
-        "a project's hooks run when the project is trusted and each hook's hash is; untrusted ones are skipped silently",
+        "one mistake in hooks.json rejects the whole file: no strict JSON, a byte-order mark, an empty file, another key than `description` and `hooks` at the root, an entry without command, an unknown type, a timeout that is no whole number",
+        SEEN,
+    ),
+    rule(
+        "a project's hooks run when the project is trusted and each hook's hash is; untrusted ones, and those that the person has switched off, are skipped silently",
         SEEN,
     ),
     rule(
@@ -25,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("the hooks of one event run beside each other; nothing is de-duplicated", SOURCE),
     rule("a hook is $SHELL -c COMMAND, not a login shell, and leads its process group", SEEN),
-    rule("timeouts are in seconds: 600, at most 3 at SessionEnd and Interrupt", SEEN),
+    rule("timeouts are in whole seconds: 600; at SessionEnd 1, at most 3; at Interrupt at most 3", SEEN),
     rule(
         "a hook is finished when its output is at its end: a grandchild that holds stdout keeps the session waiting until the timeout, and then the output is lost",
         SEEN,

@@ -14,8 +14,8 @@ const CALL: &str = "PreToolUse-Bash-bypassPermissions-headless";
 const OPEN: &str = "SessionStart-startup-bypassPermissions-headless";
 
 #[track_caller]
-fn check(recording: &str, answer: Answer<'_>, expected: &[&str]) {
-    assert_effects(&effects(Harness::Codex, VERSION, recording, &answer), expected, answer.stdout);
+fn check(recording: &str, answer: &Answer<'_>, expected: &[&str]) {
+    assert_effects(&effects(Harness::Codex, VERSION, recording, answer), expected, answer.stdout);
 }
 
 fn specific(event: &str, fields: &str) -> String {
@@ -24,40 +24,40 @@ fn specific(event: &str, fields: &str) -> String {
 
 #[test]
 fn plain_text_is_context_an_error_or_nothing_by_event() {
-    check(OPEN, says("hello\n"), &["context whole: hello"]);
-    check("UserPromptSubmit-bypass", says("hello"), &["context whole: hello"]);
-    check("Stop-first", says("done"), &["failed: the answer is refused: plain text", "ignored"]);
-    check(CALL, says("hello"), &["ignored: plain text is not read at PreToolUse", "ran"]);
-    check(OPEN, says(""), &[]);
+    check(OPEN, &says("hello\n"), &["context whole: hello"]);
+    check("UserPromptSubmit-bypass", &says("hello"), &["context whole: hello"]);
+    check("Stop-first", &says("done"), &["failed: the answer is refused: plain text", "ignored"]);
+    check(CALL, &says("hello"), &["ignored: plain text is not read at PreToolUse", "ran"]);
+    check(OPEN, &says(""), &[]);
 }
 
 #[test]
 fn what_begins_like_json_has_to_fit() {
-    check(OPEN, says("{ not json"), &["failed: the answer is refused: not valid JSON", "ignored"]);
-    check(OPEN, says("[info] started"), &["failed: the answer is refused: ", "ignored"]);
-    check(OPEN, says("[1]"), &["failed: the answer is refused: the answer is a list", "ignored"]);
-    check(OPEN, says("{}{}"), &["failed: the answer is refused: 2 JSON documents", "ignored"]);
+    check(OPEN, &says("{ not json"), &["failed: the answer is refused: not valid JSON", "ignored"]);
+    check(OPEN, &says("[info] started"), &["failed: the answer is refused: ", "ignored"]);
+    check(OPEN, &says("[1]"), &["failed: the answer is refused: the answer is a list", "ignored"]);
+    check(OPEN, &says("{}{}"), &["failed: the answer is refused: 2 JSON documents", "ignored"]);
     check(
         OPEN,
-        says(r#"{"additionalContext":"x"}"#),
+        &says(r#"{"additionalContext":"x"}"#),
         &["failed: the answer is refused: unknown field additionalContext", "ignored"],
     );
     check(
         OPEN,
-        says(&specific("SessionStart", r#""extra":1"#)),
+        &says(&specific("SessionStart", r#""extra":1"#)),
         &["failed: the answer is refused: unknown field hookSpecificOutput.extra", "ignored"],
     );
     check(
         OPEN,
-        says(&specific("Stop", r#""additionalContext":"x""#)),
+        &says(&specific("Stop", r#""additionalContext":"x""#)),
         &["failed: the answer is refused: hookSpecificOutput.hookEventName is \"Stop\"", "ignored"],
     );
     check(
         OPEN,
-        says(&specific("SessionStart", r#""additionalContext":7"#)),
+        &says(&specific("SessionStart", r#""additionalContext":7"#)),
         &["failed: the answer is refused: hookSpecificOutput.additionalContext is a number", "ignored"],
     );
-    check(OPEN, says(&specific("SessionStart", r#""additionalContext":"x""#)), &["context whole: x"]);
+    check(OPEN, &says(&specific("SessionStart", r#""additionalContext":"x""#)), &["context whole: x"]);
 }
 
 #[test]
@@ -65,68 +65,68 @@ fn a_tool_can_be_denied_and_nothing_else() {
     let decision = |fields: &str| specific("PreToolUse", fields);
     check(
         CALL,
-        says(&decision(r#""permissionDecision":"deny","permissionDecisionReason":"no""#)),
+        &says(&decision(r#""permissionDecision":"deny","permissionDecisionReason":"no""#)),
         &["denied: no"],
     );
     check(
         CALL,
-        says(&decision(r#""permissionDecision":"deny""#)),
+        &says(&decision(r#""permissionDecision":"deny""#)),
         &["failed: the answer is refused: permissionDecision:deny without", "ignored", "ran"],
     );
     check(
         CALL,
-        says(&decision(r#""permissionDecision":"ask""#)),
+        &says(&decision(r#""permissionDecision":"ask""#)),
         &["failed: the answer is refused: permissionDecision:ask", "ignored", "ran"],
     );
     check(
         CALL,
-        says(&decision(r#""permissionDecision":"allow""#)),
+        &says(&decision(r#""permissionDecision":"allow""#)),
         &["failed: the answer is refused: permissionDecision:allow", "ignored", "ran"],
     );
     check(
         CALL,
-        says(r#"{"continue":false}"#),
+        &says(r#"{"continue":false}"#),
         &["failed: the answer is refused: continue:false", "ignored", "ran"],
     );
     check(
         CALL,
-        says(r#"{"suppressOutput":true}"#),
+        &says(r#"{"suppressOutput":true}"#),
         &["failed: the answer is refused: suppressOutput", "ignored", "ran"],
     );
     check(
         CALL,
-        says(r#"{"decision":"approve"}"#),
+        &says(r#"{"decision":"approve"}"#),
         &["failed: the answer is refused: decision:approve", "ignored", "ran"],
     );
-    check(CALL, says(r#"{"decision":"block","reason":"no"}"#), &["denied: no"]);
-    check(CALL, says(""), &["ran"]);
+    check(CALL, &says(r#"{"decision":"block","reason":"no"}"#), &["denied: no"]);
+    check(CALL, &says(""), &["ran"]);
 }
 
 #[test]
 fn a_stop_takes_a_decision_with_a_reason() {
-    check("Stop-first", says(r#"{"decision":"block","reason":"more"}"#), &["stop refused: more"]);
+    check("Stop-first", &says(r#"{"decision":"block","reason":"more"}"#), &["stop refused: more"]);
     check(
         "Stop-first",
-        says(r#"{"decision":"block","reason":" "}"#),
+        &says(r#"{"decision":"block","reason":" "}"#),
         &["failed: the answer is refused: decision:block without a reason", "ignored"],
     );
     check(
         "Stop-first",
-        says(&specific("Stop", r#""additionalContext":"x""#)),
+        &says(&specific("Stop", r#""additionalContext":"x""#)),
         &["failed: the answer is refused: unknown field hookSpecificOutput", "ignored"],
     );
-    check("Stop-first", says("{}"), &[]);
+    check("Stop-first", &says("{}"), &[]);
 }
 
 #[test]
 fn exit_2_needs_a_reason() {
-    check(CALL, exits(2, "no"), &["denied: no"]);
-    check(CALL, exits(2, " \n"), &["failed: exit 2 without a reason", "ran"]);
-    check("Stop-first", exits(2, "more"), &["stop refused: more"]);
-    check("PostToolUse-Bash", exits(2, "look"), &["context whole: look"]);
-    check(CALL, exits(1, "boom"), &["failed: exit 1: boom", "ran"]);
+    check(CALL, &exits(2, "no"), &["denied: no"]);
+    check(CALL, &exits(2, " \n"), &["failed: exit 2 without a reason", "ran"]);
+    check("Stop-first", &exits(2, "more"), &["stop refused: more"]);
+    check("PostToolUse-Bash", &exits(2, "look"), &["context whole: look"]);
+    check(CALL, &exits(1, "boom"), &["failed: exit 1: boom", "ran"]);
     let both = Answer { stdout: "{}", ..exits(2, "no") };
-    check(CALL, both, &["denied: no", "ignored: exit 2 and JSON together"]);
+    check(CALL, &both, &["denied: no", "ignored: exit 2 and JSON together"]);
 }
 
 #[test]
@@ -137,6 +137,8 @@ fn ten_thousand_bytes_are_whole_and_one_more_is_cut() {
             matcher: None,
             command: String::new(),
             args: None,
+            environment: Vec::new(),
+            place: String::new(),
             timeout: None,
             fail_closed: false,
             context_limit: limit,
@@ -225,6 +227,47 @@ fn an_invalid_matcher_drops_its_hooks() {
 #[test]
 fn timeouts_are_seconds_and_short_at_the_end() {
     assert_eq!(Codex.timeout("Stop", None), Duration::from_secs(600));
+    assert_eq!(Codex.timeout("SessionEnd", None), Duration::from_secs(1));
     assert_eq!(Codex.timeout("SessionEnd", Some(30.0)), Duration::from_secs(3));
     assert_eq!(Codex.timeout("Stop", Some(0.0)), Duration::from_secs(1));
+}
+
+#[test]
+fn one_mistake_rejects_the_whole_file() {
+    let good = r#"{"type":"command","command":"good"}"#;
+    let with = |bad: &str| format!("{{\"hooks\":{{\"Stop\":[{{\"hooks\":[{good},{bad}]}}]}}}}");
+    for text in [
+        with(r#"{"type":"command","command":"bad","timeout":1.5}"#),
+        with(r#"{"type":"command","command":"bad","timeout":-1}"#),
+        with(r#"{"type":"sorcery","command":"bad"}"#),
+        with(r#"{"type":"command"}"#),
+        format!("\u{feff}{}", with(good)),
+        format!(r#"{{"hooks":{{"Stop":[{{"hooks":[{good}]}}],"PreToolUse":{{}}}}}}"#),
+        String::new(),
+    ] {
+        let project = folder(&[(".codex/hooks.json", &text)]);
+        let found = discover(Harness::Codex, project.path(), folder(&[]).path(), true);
+        assert_eq!(registered(&found), Vec::<String>::new(), "{text}");
+        assert!(found.warnings[0].contains("uses nothing of the file"), "{:?}", found.warnings);
+    }
+    let unknown = format!(r#"{{"hooks":{{"Later":{{}},"Stop":[{{"own":1,"hooks":[{good}]}}]}}}}"#);
+    let project = folder(&[(".codex/hooks.json", &unknown)]);
+    let found = discover(Harness::Codex, project.path(), folder(&[]).path(), true);
+    assert_eq!(registered(&found), ["Stop good"]);
+}
+
+#[test]
+fn a_hook_that_the_person_has_switched_off_does_not_run() {
+    let home = folder(&[(
+        ".codex/hooks.json",
+        r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"a"},{"type":"command","command":"b"}]}]}}"#,
+    )]);
+    let file = home.path().join(".codex/hooks.json");
+    let state = format!(
+        "[hooks.state.\"{}:session_start:0:1\"]\ntrusted_hash = \"sha256:x\"\nenabled = false\n",
+        file.display()
+    );
+    std::fs::write(home.path().join(".codex/config.toml"), state).unwrap();
+    let found = discover(Harness::Codex, folder(&[]).path(), home.path(), true);
+    assert_eq!(registered(&found), ["SessionStart a"]);
 }

@@ -72,13 +72,11 @@ pub(super) fn read(event: Event<'_>, hook: Hook<'_>) -> Vec<Effect> {
             Effect::ignored("an answer that cannot be read", stdout.len()),
         ]
     };
-    match serde_json::from_str::<Value>(trimmed) {
-        Ok(value) => json(event, &value).unwrap_or_else(wrong),
-        Err(_) => {
-            let why = format!("stdout is always read as JSON, and this is {}", diagnose(trimmed));
-            wrong(if gate { format!("{why}; what becomes of the tool is not known") } else { why })
-        }
-    }
+    let Ok(value) = serde_json::from_str::<Value>(trimmed) else {
+        let why = format!("stdout is always read as JSON, and this is {}", diagnose(trimmed));
+        return wrong(if gate { format!("{why}; what becomes of the tool is not known") } else { why });
+    };
+    json(event, &value).unwrap_or_else(wrong)
 }
 
 fn json(event: Event<'_>, value: &Value) -> Result<Vec<Effect>, Wrong> {

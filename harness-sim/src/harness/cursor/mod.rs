@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::discovery::Source;
+use super::discovery::{Mistake, Source};
 use super::{
     Account, Conduct, Discovery, Event, Finish, Flow, Harness, Hook, Kill, Leads, Place, Registration, Rule,
     Scope, matcher,
@@ -101,7 +101,7 @@ impl Account for Cursor {
         let name = |event: &str| {
             FROM_CLAUDE.iter().find(|(claude, _)| *claude == event).map(|(_, cursor)| (*cursor).to_owned())
         };
-        super::claude::settings(&mut found, place, Some(Harness::Claude), IF_BROKEN, &name);
+        super::claude::settings(&mut found, place, (Some(Harness::Claude), Mistake::Entry), IF_BROKEN, &name);
         for registration in found.registrations.iter_mut().filter(|registration| registration.from.is_some())
         {
             // It drops `args` there.
@@ -178,7 +178,7 @@ pub(super) fn is_editor(version: &str) -> bool {
 }
 
 fn hooks_json(found: &mut Discovery, file: &Path, scope: Scope) {
-    let source = Source { file, scope, from: None, if_broken: IF_BROKEN };
+    let source = Source { file, scope, from: None, costs: Mistake::Entry, if_broken: IF_BROKEN };
     let Some(value) = found.json(source) else { return };
     if value.get("version").and_then(Value::as_u64) != Some(1) {
         found.broken(source, "`version` is not 1");
@@ -207,8 +207,7 @@ fn hooks_json(found: &mut Discovery, file: &Path, scope: Scope) {
                 );
                 continue;
             }
-            let matcher = entry.get("matcher").and_then(Value::as_str).map(str::to_owned);
-            found.handler(source, event, matcher.as_deref(), entry, &place);
+            found.flat(source, event, entry, &place);
         }
     }
     let new = &found.registrations[before..];

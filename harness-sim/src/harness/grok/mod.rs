@@ -4,13 +4,15 @@ mod answer;
 mod flow;
 mod rules;
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::discovery::Source;
+use super::discovery::{Mistake, Source};
 use super::{
-    Account, Conduct, Discovery, Event, Finish, Flow, Harness, Hook, Kill, Leads, Place, Rule, Scope, matcher,
+    Account, Conduct, Discovery, Event, Finish, Flow, Harness, Hook, Kill, Leads, Place, Registration, Rule,
+    Scope, matcher,
 };
 use crate::report::{Effect, Kind};
 
@@ -118,12 +120,27 @@ impl Account for Grok {
             for file in files {
                 hooks_of(
                     &mut found,
-                    Source { file: &file, scope, from: None, if_broken: IF_BROKEN },
+                    Source {
+                        file: &file,
+                        scope,
+                        from: None,
+                        costs: Mistake::FileByShape,
+                        if_broken: IF_BROKEN,
+                    },
                     &own_name,
                 );
             }
         }
-        super::claude::settings(&mut found, place, Some(Harness::Claude), IF_BROKEN, &own_name);
+        if let Some(home) = place.home {
+            config_toml(&mut found, &home.join(".grok/config.toml"));
+        }
+        super::claude::settings(
+            &mut found,
+            place,
+            (Some(Harness::Claude), Mistake::FileByShape),
+            IF_BROKEN,
+            &own_name,
+        );
         let cursor = |event: &str| {
             let known =
                 FROM_CURSOR.iter().find(|(cursor, _)| *cursor == event).map(|(_, grok)| (*grok).to_owned());
@@ -135,9 +152,18 @@ impl Account for Grok {
         ];
         for (file, scope) in files {
             if let Some(file) = file {
-                let source = Source { file: &file, scope, from: Some(Harness::Cursor), if_broken: IF_BROKEN };
+                let source = Source {
+                    file: &file,
+                    scope,
+                    from: Some(Harness::Cursor),
+                    costs: Mistake::FileByShape,
+                    if_broken: IF_BROKEN,
+                };
                 hooks_of(&mut found, source, &cursor);
             }
+        }
+        for registration in &mut found.registrations {
+            from_its_file(registration);
         }
         if !place.trusted {
             let before = found.registrations.len();
@@ -237,6 +263,33 @@ fn hooks_of(found: &mut Discovery, source: Source<'_>, event_name: &dyn Fn(&str)
         Some(hooks) => found.nested(source, hooks, event_name),
         None if value == Value::Null => {}
         None => found.broken(source, "there is no `hooks`"),
+    }
+}
+
+fn config_toml(found: &mut Discovery, file: &Path) {
+    let source =
+        Source { file, scope: Scope::User, from: None, costs: Mistake::FileByShape, if_broken: IF_BROKEN };
+    let Some(text) = found.text(source) else { return };
+    match text.parse::<toml_edit::DocumentMut>() {
+        Ok(document) => {
+            if let Some(hooks) = document.get("hooks") {
+                found.nested(source, &super::discovery::json_of(hooks), &own_name);
+            }
+        }
+        Err(error) => found.broken(source, error.to_string().lines().next().unwrap_or("not valid TOML")),
+    }
+}
+
+/// A relative program is looked for beside the file that registers it.
+fn from_its_file(registration: &mut Registration) {
+    let program = registration.command.split_whitespace().next().unwrap_or_default();
+    let beside = registration.file.parent().map(|folder| folder.join(program));
+    if program.contains('/')
+        && !program.starts_with('/')
+        && let Some(beside) = beside.filter(|path| path.is_file())
+    {
+        let rest = registration.command.trim_start()[program.len()..].to_owned();
+        registration.command = format!("'{}'{rest}", beside.to_string_lossy().replace('\'', "'\\''"));
     }
 }
 

@@ -10,10 +10,22 @@ const fn rule(text: &'static str, seen: &'static str) -> Rule {
 }
 
 pub(super) const RULES: &[Rule] = &[
-    rule("hooks stand in .grok/hooks/*.json of the project and of the home", SEEN),
+    rule(
+        "hooks stand in .grok/hooks/*.json of the project and of the home, and in ~/.grok/config.toml",
+        SEEN,
+    ),
     rule(
         "it runs the hooks of .claude/settings.json, too, with its own payload and environment; two registrations are two firings",
         SEEN,
+    ),
+    rule(
+        "a file that is no strict JSON, has a byte-order mark, is empty, or has an event or a timeout of the wrong shape is rejected, without a word in print mode; another bad entry costs only itself",
+        SEEN,
+    ),
+    rule("a relative program stands beside the file that registers it; an entry may set variables", GUIDE),
+    rule(
+        "`[compat]` switches, disabled-hooks, enforced hooks, and Grok's own $VAR expansion in commands",
+        "not played",
     ),
     rule("it runs the hooks of .cursor/hooks.json where they have the nested form", SEEN),
     rule("a project's hooks run when the folder is trusted, and are skipped silently otherwise", SEEN),
