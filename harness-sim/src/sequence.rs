@@ -123,15 +123,15 @@ impl Sequence {
             .simulator
             .fire_beside([(open.recording, &open.options), (prompt.recording, &prompt.options)]);
         self.leave(session, state);
-        let courses = fired?.map(Course::of);
-        Ok(courses.map(|course| Course {
-            is_beside: true,
-            notes: vec![format!(
-                "{} does not wait for the open: its hooks and the prompt's run beside each other",
-                self.harness.name()
-            )],
-            ..course
-        }))
+        let mut courses = fired?.map(Course::of);
+        for course in &mut courses {
+            course.is_beside = true;
+        }
+        courses[1].notes.push(format!(
+            "{} does not wait for the open: its hooks and the prompt's run beside each other",
+            self.harness.name()
+        ));
+        Ok(courses)
     }
 
     fn flow(&self) -> Option<&'static Flow> {
