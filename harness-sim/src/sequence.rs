@@ -264,7 +264,7 @@ impl Sequence {
                 break;
             }
             let mut options = asked.options.clone();
-            for (key, value) in flow.again.fields(course.refused, &asked.recording.payload()) {
+            for (key, value) in flow.again.fields(course.refused, asked.recording.payload()) {
                 options.set.insert(key, value);
             }
             let firing = self.simulator.fire_as(asked.recording, &options)?;

@@ -290,7 +290,7 @@ mod tests {
         let (one, two) = (placing.place(before).payload, placing.place(after).payload);
         for key in ["prompt_id", "tool_use_id"] {
             assert_eq!(one[key], two[key], "{key}");
-            assert_ne!(one[key], before.payload[key], "{key}");
+            assert_ne!(one[key], before.payload()[key], "{key}");
         }
     }
 

@@ -1,22 +1,4 @@
-//! Scenarios: events in order, in a project that is made for them, with what is expected of each. A TOML file:
-//!
-//! ```toml
-//! about = "Codex does not know `ask`: the hook has failed, and the tool ran."
-//! harness = "codex"
-//!
-//! [project.files]
-//! ".codex/hooks.json" = '''
-//! {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "./ask.sh"}]}]}}
-//! '''
-//! "ask.sh" = { mode = "755", text = '''
-//! #!/bin/sh
-//! echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask"}}'
-//! ''' }
-//!
-//! [[steps]]
-//! event = "PreToolUse-Bash-bypassPermissions-headless"
-//! expect = { failed = "ask is not supported", ran = true }
-//! ```
+//! Scenarios: events in order, in a project that is made for them, with what is expected of each.
 
 mod check;
 mod expect;
@@ -39,6 +21,19 @@ pub(crate) use play::play_all;
 pub use read::{Problem, ScenarioError};
 
 /// Events in order, and what is expected of each.
+///
+/// ```no_run
+/// use harness_sim::{Harness, Scenario, Simulator, Version};
+///
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     harness_sim::init();
+///     let scenario = Scenario::load("scenarios/stop-blocks-once.toml")?;
+///     let mut simulator = Simulator::new(Harness::Claude, Version::Newest).project("my-project");
+///     simulator.run(&scenario)?.assert_passed();
+///     Ok(())
+/// }
+/// ```
+#[doc = include_str!("../../scenarios/README.md")]
 #[derive(Debug, Clone)]
 pub struct Scenario {
     name: String,
@@ -131,6 +126,11 @@ impl Scenario {
     /// Its name: what `name` says, or the file's.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What it is about, in its own words.
+    pub fn about(&self) -> Option<&str> {
+        self.about.as_deref()
     }
 
     /// The file, as it was given.
