@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use dogwatch_engine::process::{self as engine, Bounds, Deadline, Engine, Grace, Run};
+use dogwatch_engine::process::{self as engine, Bounds, Deadline, Engine, Run};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use thiserror::Error;
 
 use super::declared::{Declared, is_declared};
 use super::host::block;
 use super::processes::{self, Children, Process, is_still};
-use super::wire::{Hello, Request, Response, receive, send};
+use super::wire::{Hello, Message, Request, Response, receive, send};
 use super::{HookRun, wire};
 use crate::env;
 use crate::report::{Survivor, survivor};
@@ -28,6 +28,9 @@ const LINGER: Duration = Duration::from_millis(100);
 const LONGEST_SESSION: Duration = Duration::from_hours(24);
 /// How long a host may take to end.
 const END_BOUND: Duration = Duration::from_secs(10);
+
+/// How the name of a scratch folder begins.
+pub(super) const SCRATCH: &str = "harness-sim-";
 
 /// Why hooks could not be started at all.
 #[derive(Debug, Error)]
@@ -92,7 +95,7 @@ impl Shared {
             let program = env::host_program().ok_or(LaunchError::NoHost)?;
             (Engine::with_supervisor(&program), program)
         };
-        let scratch = tempfile::Builder::new().prefix("harness-sim-").tempdir()?;
+        let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir()?;
         for folder in ["bin", "home", "survivors"] {
             std::fs::create_dir(scratch.path().join(folder))?;
         }
@@ -141,8 +144,7 @@ impl Shared {
             .env("PATH", path)
             .env(env::HOST_SOCKET, Path::new(OsStr::new(".")).join(name))
             .current_dir(self.scratch.path());
-        let mut bounds = Bounds::new(Deadline::new(LONGEST_SESSION).unwrap_or(Deadline::DEFAULT));
-        bounds.grace = Grace::new(Duration::ZERO).unwrap_or(Grace::DEFAULT);
+        let bounds = Bounds::new(Deadline::new(LONGEST_SESSION).unwrap_or(Deadline::DEFAULT));
         let supervisor = self.supervisor.as_ref().ok_or_else(broke_off)?;
         let run = apart(&self.runtime, supervisor.start(&command, &bounds))??;
         let (socket, hello) = greet(address.as_file())?;
@@ -199,6 +201,8 @@ impl Shared {
     pub(crate) fn close(&self, mut session: Session, patience: Duration) {
         session.await_declared(patience);
         let Session { socket, run, .. } = session;
+        // A host that hears nothing of an end takes us for killed, and clears away what we would have.
+        let _ = send(&socket, &Message::End, &[]);
         drop(socket);
         if let Some(run) = run {
             let _ = apart(&self.runtime, async {
@@ -262,7 +266,9 @@ impl Session {
         }
         let socket = &self.socket;
         let give = |orders: &[Order]| {
-            orders.iter().try_for_each(|order| send(socket, &order.request, &[&order.payload]))
+            orders
+                .iter()
+                .try_for_each(|order| send(socket, &Message::Start(order.request.clone()), &[&order.payload]))
         };
         if let [_] = orders[..] {
             give(&orders)?;
@@ -325,25 +331,23 @@ impl Session {
 
     /// What lives below the host and its supervisor that was not reported before.
     pub(crate) fn new_survivors(&mut self, runs: &[HookRun]) -> Vec<Survivor> {
-        let mut left = self.left_behind();
+        let left = self.left_behind();
         if left.is_empty() {
             return Vec::new();
         }
-        left.retain(|process| !ends_within(process, LINGER));
-        let named = self.declared.identities(&self.project);
-        // What ended meanwhile may have left others behind, and an identity may have been written.
-        let now = self.left_behind();
-        left.retain(|process| now.iter().any(|other| same(process, other)));
-        for process in &now {
-            if !left.iter().any(|other| same(process, other)) {
-                left.push(process.clone());
-            }
+        let until = Instant::now() + LINGER;
+        for process in &left {
+            ends_within(process, until.saturating_duration_since(Instant::now()));
         }
+        // Only now: what ended may have left others behind, what was forked has become its program, and an identity may
+        // have been written.
+        let left = self.left_behind();
+        let named = self.declared.identities(&self.project);
         left.iter()
             .map(|process| {
                 self.known.insert((process.pid, process.start_time));
                 let holds = runs.iter().flat_map(|run| &run.holders).any(|holder| holder.pid == process.pid);
-                survivor(process, is_declared(process, &now, &named), holds)
+                survivor(process, is_declared(process, &left, &named), holds)
             })
             .collect()
     }
@@ -397,10 +401,6 @@ fn collect(socket: &UnixStream, orders: &[Order], first: u32) -> Result<Vec<Hook
         }
     }
     Ok(runs.into_iter().flatten().collect())
-}
-
-fn same(one: &Process, other: &Process) -> bool {
-    (one.pid, one.start_time) == (other.pid, other.start_time)
 }
 
 /// Waits for a process's end. `false` if it lives on.
