@@ -301,7 +301,9 @@ impl Session {
         std::thread::scope(|scope| {
             let (giver, given) = mpsc::channel::<(Request, Vec<u8>)>();
             let giving = scope.spawn(move || {
-                given.iter().try_for_each(|(request, payload)| send(socket, &request, &[&payload]))
+                given
+                    .iter()
+                    .try_for_each(|(request, payload)| send(socket, &Message::Start(request), &[&payload]))
             });
             let mut running = HashMap::new();
             let mut start = |lane: usize, mut order: Order, running: &mut HashMap<_, _>| {
