@@ -94,8 +94,12 @@ fn failure(xml: &mut String, step: &StepReport) {
 }
 
 fn attributes(pairs: &[(&str, &str)]) -> String {
-    let pairs: Vec<String> =
-        pairs.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
+    let pairs: Vec<String> = pairs
+        .iter()
+        // As they stand they would be read as blanks.
+        .map(|(name, value)| (name, escape(value).replace('\n', "&#10;").replace('\t', "&#9;")))
+        .map(|(name, value)| format!("{name}=\"{value}\""))
+        .collect();
     pairs.join(" ")
 }
 
@@ -108,10 +112,8 @@ fn escape(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // In an attribute they would be read as blanks.
-            '\n' => out.push_str("&#10;"),
-            '\t' => out.push_str("&#9;"),
             '\r' => out.push_str("&#13;"),
+            '\n' | '\t' => out.push(c),
             '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
             c => out.push(c),
         }

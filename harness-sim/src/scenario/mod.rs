@@ -170,10 +170,10 @@ impl Simulator {
     /// Plays a scenario. Its harness and version count, not this simulator's; what it does not say (project, home,
     /// command, trust, options) is this simulator's.
     ///
-    /// What a hook does wrong, and what is not as expected, stands in the report.
+    /// What a hook does wrong, and what is not as expected, stands in the report; also why it broke off.
     ///
     /// # Errors
-    /// [`FireError`] where nothing can be fired at all, [`FireError::Scenario`] where a value is missing.
+    /// [`FireError`] where it cannot be begun, [`FireError::Scenario`] where a value is missing.
     pub fn run(&mut self, scenario: &Scenario) -> Result<crate::report::Report, FireError> {
         play::play(self, scenario)
     }

@@ -48,8 +48,15 @@ fn scenario(fields: &Fields<'_>, file: &str) -> Option<Scenario> {
         fields.reader.problem(None, "there is no step: give at least one `[[steps]]` with an `event`");
     }
     let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = fields.get("name").and_then(|field| {
+        let name = field.text()?;
+        if name.trim().is_empty() {
+            field.problem("name is empty; leave it out for the file's own");
+        }
+        Some(name)
+    });
     let scenario = Scenario {
-        name: fields.text("name").unwrap_or(stem),
+        name: name.unwrap_or(stem),
         about: fields.text("about"),
         file: file.to_owned(),
         harness: of.map_or(Harness::Claude, |(harness, _)| harness),

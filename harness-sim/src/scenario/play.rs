@@ -70,8 +70,10 @@ pub(super) fn play(base: &mut Simulator, scenario: &Scenario) -> Result<Report, 
     };
     let player = Player { scenario, place: &place, template: simulator(base, scenario, &place) };
     report.error = player.set_up()?;
-    if report.error.is_none() {
-        player.steps(&mut report)?;
+    if report.error.is_none()
+        && let Err(error) = player.steps(&mut report)
+    {
+        report.error = Some(error.to_string());
     }
     report.elapsed = started.elapsed();
     Ok(report)

@@ -18,6 +18,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "2:3",
         "there is no key \"step\"; did you mean steps?",
     ),
+    ("harness = \"claude\"\nname = \" \"\n[[steps]]\nevent = \"Stop-active\"\n", "2:8", "name is empty"),
     ("harness = \"claude\"\nsteps = 5\n", "2:9", "steps is a number, not a list of tables"),
     ("harness = \"claude\"\nsteps = [5]\n", "2:10", "steps[0] is a number, not a table"),
     ("harness = \"claude\"\n[[steps]]\nsession = \"a\"\n", "2:1", "the step has no `event`"),

@@ -46,6 +46,20 @@ fn the_exit_code_says_what_came_of_it() {
 }
 
 #[test]
+fn a_scenario_that_breaks_off_takes_no_other_with_it() {
+    let folder = folder();
+    let text = PASSES.replace("echo hello", "kill -9 $PPID; echo hello");
+    std::fs::write(folder.path().join("breaks.toml"), text).unwrap();
+    let output = program(folder.path(), &["run", "passes.toml", "breaks.toml", "fails.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("failed: lost the host process") && text.ends_with("1 passed, 2 failed\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_text_is_short_where_all_is_well_and_whole_where_it_is_not() {
     let folder = folder();
     let text = |arguments: &[&str]| String::from_utf8(program(folder.path(), arguments).stdout).unwrap();
