@@ -52,6 +52,8 @@ mod launch;
 pub mod matrix;
 mod recording;
 mod report;
+mod scenario;
+mod sequence;
 mod simulator;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +61,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use harness::{Harness, Rule, Surface, UnknownHarness};
 pub use launch::{Exit, Feed, Holder, HookRun, LaunchError, Reader};
 pub use recording::{How, Provenance, Recording, Unknown, all as recordings, find, newest, versions};
-pub use report::{Delivered, Effect, Firing, Kind, Survivor, write_firing};
+pub use report::{
+    Delivered, Effect, Firing, Kind, Report, StepReport, Survivor, Unmet, junit, prove, write_firing,
+    write_report,
+};
+pub use scenario::{Problem, Scenario, ScenarioError};
+pub use sequence::{Ends, Played};
 pub use simulator::{FireError, Options, Simulator, Version};
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);

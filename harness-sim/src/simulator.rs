@@ -1,16 +1,19 @@
 //! The simulator: which harness, where, with which options; and the firing of one event.
 
+mod steps;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::env;
 use crate::harness::{self, Account, Discovery, Event, Harness, Hook, Kill as KillRule, Place, Registration};
 use crate::launch::{Declared, Feed, Host, LaunchError, Order, Reader, Request, Session, Shared};
-use crate::recording::{self, Placing, Recording, Unknown, fresh_uuid};
+use crate::recording::{self, Ids, Placed, Placing, Recording, Unknown, fresh_uuid};
 use crate::report::Firing;
 
 /// How long a session waits at its end for declared survivors, unless told otherwise.
@@ -51,6 +54,12 @@ pub enum FireError {
     /// Hooks cannot be started at all.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// A scenario lacks something.
+    #[error(transparent)]
+    Scenario(#[from] crate::scenario::ScenarioError),
+    /// The project or the home of a scenario could not be made.
+    #[error("failed to make the scenario's project and home: {0}")]
+    Place(std::io::Error),
     /// A file could not be written.
     #[error("failed to prepare the transcript: {0}")]
     Transcript(std::io::Error),
@@ -67,6 +76,42 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Its stdin, in the place of the payload.
     pub stdin: Option<Vec<u8>>,
+    /// Fields of the payload that are other than recorded. An object goes into the one that is there; anything else
+    /// takes the place of what is there.
+    pub set: Map<String, Value>,
+    /// Fields that the payload does not have; `a.b` is a field of a field.
+    pub unset: Vec<String>,
+}
+
+impl Options {
+    fn amend(&self, payload: &mut Value) {
+        for path in &self.unset {
+            let (above, key) = path.rsplit_once('.').map_or(("", path.as_str()), |(above, key)| (above, key));
+            let above = above.split('.').filter(|key| !key.is_empty());
+            let mut at = Some(&mut *payload);
+            for key in above {
+                at = at.and_then(|value| value.get_mut(key));
+            }
+            if let Some(Value::Object(map)) = at {
+                map.shift_remove(key);
+            }
+        }
+        for (key, value) in &self.set {
+            merge(payload, key, value);
+        }
+    }
+}
+
+fn merge(into: &mut Value, key: &str, value: &Value) {
+    let Value::Object(map) = into else { return };
+    match (map.get_mut(key), value) {
+        (Some(there @ Value::Object(_)), Value::Object(fields)) => {
+            fields.iter().for_each(|(key, value)| merge(there, key, value));
+        }
+        _ => {
+            map.insert(key.to_owned(), value.clone());
+        }
+    }
 }
 
 /// A harness at a version, in a project. Firing the first event starts its process; dropping it ends everything.
@@ -84,6 +129,7 @@ pub struct Simulator {
     survivors: Vec<String>,
     patience: Duration,
     session_id: String,
+    ids: Ids,
     host_program: Option<PathBuf>,
     shared: Option<Arc<Shared>>,
     session: Option<Session>,
@@ -105,6 +151,7 @@ impl Simulator {
             survivors: Vec::new(),
             patience: PATIENCE,
             session_id: fresh_uuid(),
+            ids: Ids::default(),
             host_program: None,
             shared: None,
             session: None,
@@ -222,7 +269,22 @@ impl Simulator {
     /// # Errors
     /// [`FireError`].
     pub fn fire_recording(&mut self, recording: &Recording) -> Result<Firing, FireError> {
-        let mut firing = Firing {
+        let mut firing = self.nothing_yet(recording);
+        let Some(account) = self.harness.account() else {
+            firing.not_applicable = Some(format!(
+                "{} has no command hooks: extensions run in its own process",
+                self.harness.name()
+            ));
+            return Ok(firing);
+        };
+        let started = Instant::now();
+        self.fire_commands(account, recording, &mut firing)?;
+        firing.elapsed = started.elapsed();
+        Ok(firing)
+    }
+
+    fn nothing_yet(&self, recording: &Recording) -> Firing {
+        Firing {
             event: recording.event.clone(),
             harness: self.harness,
             version: recording.version.to_owned(),
@@ -235,18 +297,7 @@ impl Simulator {
             warnings: Vec::new(),
             elapsed: Duration::ZERO,
             provenance: recording.provenance.clone(),
-        };
-        let Some(account) = self.harness.account() else {
-            firing.not_applicable = Some(format!(
-                "{} has no command hooks: extensions run in its own process",
-                self.harness.name()
-            ));
-            return Ok(firing);
-        };
-        let started = Instant::now();
-        self.fire_commands(account, recording, &mut firing)?;
-        firing.elapsed = started.elapsed();
-        Ok(firing)
+        }
     }
 
     /// What is registered for this project and home, and what is wrong with it.
@@ -262,13 +313,8 @@ impl Simulator {
         firing: &mut Firing,
     ) -> Result<(), FireError> {
         let shared = self.prepare()?;
-        let placing = Placing {
-            project: self.project.clone(),
-            home: self.home.clone().unwrap_or_else(|| shared.scratch_home()),
-            transcripts: shared.scratch_home(),
-            session_id: self.session_id.clone(),
-        };
-        let placed = placing.place(recording);
+        let placing = self.placing(&shared);
+        let placed = placed(&placing, recording, &self.options);
         let event = Event { recording, payload: &placed.payload };
         let hooks = self.select(account, event, &mut firing.warnings);
         if hooks.is_empty() {
@@ -283,12 +329,8 @@ impl Simulator {
             rest = later;
             let mut orders = Vec::with_capacity(now.len());
             for hook in now {
-                let mut registered = hook.as_ref().and_then(|hook| hook.timeout);
-                if account.shares_its_timeout(event.name()) {
-                    registered = hooks.iter().flatten().filter_map(|hook| hook.timeout).reduce(f64::max);
-                }
-                let deadline = account.timeout(event.name(), registered);
-                orders.push(self.order(account, event, hook.as_ref(), deadline, &placing));
+                let deadline = deadline(account, event, &hooks, hook.as_ref());
+                orders.push(self.order(account, event, hook.as_ref(), deadline, &placing, &self.options));
             }
             let session = self.session.as_mut().ok_or_else(|| {
                 FireError::Launch(LaunchError::Host(std::io::Error::other("there is no session")))
@@ -309,6 +351,16 @@ impl Simulator {
         }
         harness::conclude(account, event.name(), &mut firing.effects);
         Ok(())
+    }
+
+    fn placing(&self, shared: &Shared) -> Placing {
+        Placing {
+            project: self.project.clone(),
+            home: self.home.clone().unwrap_or_else(|| shared.scratch_home()),
+            transcripts: shared.scratch_home(),
+            session_id: self.session_id.clone(),
+            ids: self.ids.clone(),
+        }
     }
 
     /// The hooks of this event. `None` in the list is the command that was given.
@@ -366,6 +418,7 @@ impl Simulator {
         registration: Option<&Registration>,
         deadline: Duration,
         placing: &Placing,
+        options: &Options,
     ) -> Order {
         let place = Place { project: &self.project, home: self.home.as_deref(), trusted: self.trusted };
         let conduct = account.conduct();
@@ -383,7 +436,7 @@ impl Simulator {
                 (command, argv)
             }
         };
-        let deadline = self.options.timeout.unwrap_or_else(|| deadline.mul_f64(self.time_scale));
+        let deadline = options.timeout.unwrap_or_else(|| deadline.mul_f64(self.time_scale));
         let kill = match conduct.kill {
             KillRule::TreeThenKill(grace) => KillRule::TreeThenKill(grace.mul_f64(self.time_scale)),
             KillRule::Group => KillRule::Group,
@@ -393,7 +446,7 @@ impl Simulator {
             .and_then(|registration| registration.from)
             .filter(|_| !event.recording.is_foreign())
             .and_then(|_| foreign(event.recording))
-            .map_or_else(|| event.payload.clone(), |recording| placing.place(recording).payload);
+            .map_or_else(|| event.payload.clone(), |recording| placed(placing, recording, options).payload);
         let mut environment: Vec<String> = account
             .variables(place, event)
             .into_iter()
@@ -417,10 +470,10 @@ impl Simulator {
                 kill,
                 finish: conduct.finish,
                 deadline,
-                feed: self.options.feed,
-                reader: self.options.reader,
+                feed: options.feed,
+                reader: options.reader,
             },
-            payload: self.options.stdin.clone().unwrap_or_else(|| payload.to_string().into_bytes()),
+            payload: options.stdin.clone().unwrap_or_else(|| payload.to_string().into_bytes()),
             command,
         }
     }
@@ -440,6 +493,26 @@ impl Simulator {
         Ok(shared)
     }
 
+    /// What every hook of the session has in its environment.
+    fn environment(&self, shared: &Shared, version: &str) -> Vec<(OsString, OsString)> {
+        let home = self.home.clone().unwrap_or_else(|| shared.scratch_home());
+        let mut environment = env::inherited();
+        let mut put = |name: OsString, value: OsString| {
+            environment.retain(|(known, _)| *known != name);
+            environment.push((name, value));
+        };
+        put("HOME".into(), home.into_os_string());
+        put("HARNESS_SIM_SURVIVORS".into(), shared.survivors().into_os_string());
+        for name in recorded_variables(self.harness, version).filter(|name| env::is_secret(name)) {
+            put(name.into(), MADE_UP.into());
+        }
+        for (name, value) in &self.set {
+            put(name.clone(), value.clone());
+        }
+        environment.retain(|(name, _)| name != "PWD");
+        environment
+    }
+
     /// Starts the harness's process, where it does not run yet.
     fn start(
         &mut self,
@@ -448,21 +521,7 @@ impl Simulator {
         shared: &Shared,
     ) -> Result<(), FireError> {
         if self.session.is_none() {
-            let home = self.home.clone().unwrap_or_else(|| shared.scratch_home());
-            let mut environment = env::inherited();
-            let mut put = |name: OsString, value: OsString| {
-                environment.retain(|(known, _)| *known != name);
-                environment.push((name, value));
-            };
-            put("HOME".into(), home.into_os_string());
-            put("HARNESS_SIM_SURVIVORS".into(), shared.survivors().into_os_string());
-            for name in recorded_variables(self.harness, version).filter(|name| env::is_secret(name)) {
-                put(name.into(), MADE_UP.into());
-            }
-            for (name, value) in &self.set {
-                put(name.clone(), value.clone());
-            }
-            environment.retain(|(name, _)| name != "PWD");
+            let environment = self.environment(shared, version);
             let declared = Declared { folders: vec![shared.survivors()], patterns: self.survivors.clone() };
             let host =
                 Host { argv0: account.argv0(version), project: self.project.clone(), environment, declared };
@@ -474,10 +533,29 @@ impl Simulator {
 
 impl Drop for Simulator {
     fn drop(&mut self) {
-        if let (Some(session), Some(shared)) = (self.session.take(), &self.shared) {
-            shared.close(session, self.patience);
-        }
+        self.end();
     }
+}
+
+/// How long a hook may take by the harness's own rules.
+fn deadline(
+    account: &'static dyn Account,
+    event: Event<'_>,
+    hooks: &[Option<Registration>],
+    hook: Option<&Registration>,
+) -> Duration {
+    let mut registered = hook.and_then(|hook| hook.timeout);
+    if account.shares_its_timeout(event.name()) {
+        registered = hooks.iter().flatten().filter_map(|hook| hook.timeout).reduce(f64::max);
+    }
+    account.timeout(event.name(), registered)
+}
+
+/// The recording in this run, with what the options change in it.
+fn placed(placing: &Placing, recording: &Recording, options: &Options) -> Placed {
+    let mut placed = placing.place(recording);
+    options.amend(&mut placed.payload);
+    placed
 }
 
 /// The recording of the same event as it arrives through Claude Code's settings.

@@ -3,7 +3,8 @@
 mod fire;
 mod list;
 mod matrix;
-mod values;
+mod run;
+pub(crate) mod values;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -40,6 +41,8 @@ enum Command {
     List(list::Arguments),
     /// Fires one event
     Fire(fire::Arguments),
+    /// Plays scenarios: events in order, and what is expected of each
+    Run(run::Arguments),
     /// Fires every recording of every harness
     Matrix(matrix::Arguments),
 }
@@ -50,6 +53,7 @@ pub fn main() -> ExitCode {
     let result = match arguments.command {
         Command::List(arguments) => list::run(&arguments),
         Command::Fire(arguments) => fire::run(arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Matrix(arguments) => matrix::run(arguments),
     };
     match result {

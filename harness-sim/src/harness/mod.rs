@@ -7,6 +7,7 @@ mod claude;
 mod codex;
 mod cursor;
 mod discovery;
+mod flow;
 mod grok;
 mod matcher;
 
@@ -23,8 +24,9 @@ use crate::launch::{Exit, HookRun};
 use crate::recording::Recording;
 use crate::report::{Effect, Kind};
 
-pub(crate) use answer::first_line;
-pub(crate) use discovery::{Discovery, Registration, Scope};
+pub(crate) use answer::{first_line, with_stderr};
+pub(crate) use discovery::{Discovery, Registration, Scope, json_of};
+pub(crate) use flow::{Flow, Follow, Role, When};
 
 /// A coding-agent harness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -230,6 +232,9 @@ pub(crate) trait Account: Sync {
     /// Every rule, for people.
     fn rules(&self) -> &'static [Rule];
 
+    /// What leads to what.
+    fn flow(&self) -> &'static Flow;
+
     /// The `argv[0]` of its process.
     fn argv0(&self, version: &str) -> &'static str;
 
@@ -281,8 +286,7 @@ pub(crate) trait Account: Sync {
     /// Whether this event decides over a tool call: then the report says whether the tool ran.
     fn gates_a_tool(&self, event: &str) -> bool;
 
-    /// How many stop refusals in a row it obeys; `None`: without limit. For sequences of events.
-    #[allow(dead_code, reason = "consequences across events are the scenarios' part")]
+    /// How many stop refusals in a row it obeys; `None`: without limit.
     fn stop_limit(&self, event: &str) -> Option<u32>;
 }
 

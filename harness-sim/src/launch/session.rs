@@ -1,10 +1,11 @@
 //! The simulator's side of a host: starting it below the engine, giving it hooks, looking for what they leave behind.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use dogwatch_engine::process::{self as engine, Bounds, Deadline, Engine, Run};
@@ -161,6 +162,41 @@ impl Shared {
         })
     }
 
+    /// Runs a command with a shell, below the engine and within a bound; what it leaves behind is ended. What it did
+    /// wrong.
+    ///
+    /// # Errors
+    /// [`LaunchError`].
+    pub(crate) fn run_once(
+        &self,
+        command: &str,
+        folder: &Path,
+        environment: Vec<(OsString, OsString)>,
+        bound: Duration,
+    ) -> Result<Option<String>, LaunchError> {
+        let mut shell = engine::Command::new("/bin/sh").args(["-c", command]).env_clear().current_dir(folder);
+        for (name, value) in environment {
+            shell = shell.env(name, value);
+        }
+        let bounds = Bounds::new(Deadline::new(bound).unwrap_or(Deadline::DEFAULT));
+        let supervisor = self.supervisor.as_ref().ok_or_else(broke_off)?;
+        let captured = apart(&self.runtime, async {
+            let run = supervisor.start(&shell, &bounds).await?;
+            Ok::<_, LaunchError>(run.capture().await)
+        })??;
+        let outcome = captured.outcome;
+        Ok(match (outcome.end, outcome.exit_code) {
+            (engine::End::Exited, Some(0)) => None,
+            (engine::End::Exited, Some(code)) => {
+                Some(crate::harness::with_stderr(format!("exit {code}"), &captured.stderr))
+            }
+            (engine::End::Deadline, _) => {
+                Some(format!("it did not end within {}", crate::report::duration(bound)))
+            }
+            _ => Some("it was killed".to_owned()),
+        })
+    }
+
     /// Ends a session: waits for what was declared, at most so long, and lets the engine end the rest.
     pub(crate) fn close(&self, mut session: Session, patience: Duration) {
         session.await_declared(patience);
@@ -245,6 +281,51 @@ impl Session {
             match giving.join() {
                 Ok(Ok(())) => runs,
                 Ok(Err(error)) => Err(error.into()),
+                Err(_) => Err(io::Error::other("the thread that gave the hooks panicked").into()),
+            }
+        })
+    }
+
+    /// Runs lanes of hooks beside each other: `next` is told what became of a lane's hook, and says what that lane runs
+    /// then.
+    ///
+    /// # Errors
+    /// When the host is lost.
+    pub(crate) fn run_lanes(
+        &mut self,
+        first: Vec<(usize, Order)>,
+        mut next: impl FnMut(usize, HookRun) -> Option<Order>,
+    ) -> Result<(), LaunchError> {
+        let (socket, next_id) = (&self.socket, &mut self.next_id);
+        // The host may answer one while it is given another: neither may wait for the other.
+        std::thread::scope(|scope| {
+            let (giver, given) = mpsc::channel::<(Request, Vec<u8>)>();
+            let giving = scope.spawn(move || {
+                given
+                    .iter()
+                    .try_for_each(|(request, payload)| send(socket, &Message::Start(request), &[&payload]))
+            });
+            let mut running = HashMap::new();
+            let mut start = |lane: usize, mut order: Order, running: &mut HashMap<_, _>| {
+                order.request.id = *next_id;
+                *next_id += 1;
+                running.insert(order.request.id, (lane, order.command, order.request.deadline));
+                // One that has broken off is seen below.
+                let _ = giver.send((order.request, order.payload));
+            };
+            for (lane, order) in first {
+                start(lane, order, &mut running);
+            }
+            while !running.is_empty() {
+                let (response, output) = receive::<wire::Response>(socket)?.ok_or_else(broke_off)?;
+                let Some((lane, command, deadline)) = running.remove(&response.id) else { continue };
+                if let Some(order) = next(lane, finished(response, output, command, deadline)) {
+                    start(lane, order, &mut running);
+                }
+            }
+            drop(giver);
+            match giving.join() {
+                Ok(result) => Ok(result?),
                 Err(_) => Err(io::Error::other("the thread that gave the hooks panicked").into()),
             }
         })

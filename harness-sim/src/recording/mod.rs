@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::harness::Harness;
 
 pub use find::{Unknown, find, newest, versions};
-pub(crate) use place::{Placing, fresh_uuid};
+pub(crate) use place::{Ids, Placed, Placing, fresh_uuid};
 
 /// Every file of `recordings/`, by its path from there.
 static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/recordings.rs"));
