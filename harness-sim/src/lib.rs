@@ -53,6 +53,7 @@ pub mod matrix;
 mod recording;
 mod report;
 mod simulator;
+pub mod torture;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

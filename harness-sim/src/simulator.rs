@@ -1,5 +1,8 @@
 //! The simulator: which harness, where, with which options; and the firing of one event.
 
+mod beside;
+mod hosted;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +12,7 @@ use thiserror::Error;
 
 use crate::env;
 use crate::harness::{self, Account, Discovery, Event, Harness, Hook, Kill as KillRule, Place, Registration};
-use crate::launch::{Declared, Feed, Host, LaunchError, Order, Reader, Request, Session, Shared};
+use crate::launch::{Declared, Feed, Host, LaunchError, Order, Reader, Request, Session, Shared, Stage};
 use crate::recording::{self, Placing, Recording, Unknown, fresh_uuid};
 use crate::report::Firing;
 
@@ -67,6 +70,10 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Its stdin, in the place of the payload.
     pub stdin: Option<Vec<u8>>,
+    /// Sent to its process group when it begins to print.
+    pub signal: Option<i32>,
+    /// How long what it leaves behind may take to be gone before it counts as a survivor (100 ms).
+    pub linger: Option<Duration>,
 }
 
 /// A harness at a version, in a project. Firing the first event starts its process; dropping it ends everything.
@@ -87,6 +94,10 @@ pub struct Simulator {
     host_program: Option<PathBuf>,
     shared: Option<Arc<Shared>>,
     session: Option<Session>,
+    stages: Vec<Stage>,
+    /// No file of a hook may grow: what is left of a full disk where none can be mounted.
+    has_file_limit: bool,
+    hosted: Option<hosted::Hosting>,
 }
 
 impl Simulator {
@@ -108,6 +119,9 @@ impl Simulator {
             host_program: None,
             shared: None,
             session: None,
+            stages: Vec::new(),
+            has_file_limit: false,
+            hosted: None,
         }
     }
 
@@ -222,26 +236,16 @@ impl Simulator {
     /// # Errors
     /// [`FireError`].
     pub fn fire_recording(&mut self, recording: &Recording) -> Result<Firing, FireError> {
-        let mut firing = Firing {
-            event: recording.event.clone(),
-            harness: self.harness,
-            version: recording.version.to_owned(),
-            recording: recording.name.to_owned(),
-            how: recording.provenance.how,
-            not_applicable: None,
-            commands: Vec::new(),
-            effects: Vec::new(),
-            survivors: Vec::new(),
-            warnings: Vec::new(),
-            elapsed: Duration::ZERO,
-            provenance: recording.provenance.clone(),
-        };
+        let mut firing = self.nothing_yet(recording);
         let Some(account) = self.harness.account() else {
-            firing.not_applicable = Some(format!(
-                "{} has no command hooks: extensions run in its own process",
-                self.harness.name()
-            ));
-            return Ok(firing);
+            if self.command.is_some() {
+                firing.not_applicable = Some(format!(
+                    "{} has no command hooks: extensions run in its own process",
+                    self.harness.name()
+                ));
+                return Ok(firing);
+            }
+            return self.fire_hosted(recording, firing);
         };
         let started = Instant::now();
         self.fire_commands(account, recording, &mut firing)?;
@@ -249,10 +253,31 @@ impl Simulator {
         Ok(firing)
     }
 
+    fn nothing_yet(&self, recording: &Recording) -> Firing {
+        Firing {
+            event: recording.event.clone(),
+            harness: self.harness,
+            version: recording.version.to_owned(),
+            recording: recording.name.to_owned(),
+            how: recording.provenance.how,
+            not_applicable: None,
+            not_run: None,
+            commands: Vec::new(),
+            effects: Vec::new(),
+            survivors: Vec::new(),
+            warnings: Vec::new(),
+            elapsed: Duration::ZERO,
+            provenance: recording.provenance.clone(),
+        }
+    }
+
     /// What is registered for this project and home, and what is wrong with it.
     pub(crate) fn discover(&self) -> Option<Discovery> {
         let place = Place { project: &self.project, home: self.home.as_deref(), trusted: self.trusted };
-        Some(self.harness.account()?.discover(place))
+        match self.harness.account() {
+            Some(account) => Some(account.discover(place)),
+            None => None,
+        }
     }
 
     fn fire_commands(
@@ -262,12 +287,7 @@ impl Simulator {
         firing: &mut Firing,
     ) -> Result<(), FireError> {
         let shared = self.prepare()?;
-        let placing = Placing {
-            project: self.project.clone(),
-            home: self.home.clone().unwrap_or_else(|| shared.scratch_home()),
-            transcripts: shared.scratch_home(),
-            session_id: self.session_id.clone(),
-        };
+        let placing = self.placing(&shared);
         let placed = placing.place(recording);
         let event = Event { recording, payload: &placed.payload };
         let hooks = self.select(account, event, &mut firing.warnings);
@@ -294,7 +314,7 @@ impl Simulator {
                 FireError::Launch(LaunchError::Host(std::io::Error::other("there is no session")))
             })?;
             let runs = session.run(orders)?;
-            let survivors = session.new_survivors(&runs);
+            let survivors = session.new_survivors(&runs, self.options.linger);
             firing.survivors.extend(survivors);
             let mut ends = false;
             for (run, hook) in runs.into_iter().zip(now) {
@@ -309,6 +329,15 @@ impl Simulator {
         }
         harness::conclude(account, event.name(), &mut firing.effects);
         Ok(())
+    }
+
+    fn placing(&self, shared: &Shared) -> Placing {
+        Placing {
+            project: self.project.clone(),
+            home: self.home.clone().unwrap_or_else(|| shared.scratch_home()),
+            transcripts: shared.scratch_home(),
+            session_id: self.session_id.clone(),
+        }
     }
 
     /// The hooks of this event. `None` in the list is the command that was given.
@@ -383,6 +412,13 @@ impl Simulator {
                 (command, argv)
             }
         };
+        let argv = if self.has_file_limit {
+            // The signal would end a hook before it could see the error that a full disk gives it.
+            let limit = ["/bin/sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"];
+            limit.into_iter().map(str::to_owned).chain(argv).collect()
+        } else {
+            argv
+        };
         let deadline = self.options.timeout.unwrap_or_else(|| deadline.mul_f64(self.time_scale));
         let kill = match conduct.kill {
             KillRule::TreeThenKill(grace) => KillRule::TreeThenKill(grace.mul_f64(self.time_scale)),
@@ -419,6 +455,7 @@ impl Simulator {
                 deadline,
                 feed: self.options.feed,
                 reader: self.options.reader,
+                signal: self.options.signal,
             },
             payload: self.options.stdin.clone().unwrap_or_else(|| payload.to_string().into_bytes()),
             command,
@@ -440,6 +477,26 @@ impl Simulator {
         Ok(shared)
     }
 
+    /// What every hook of the session has in its environment.
+    fn environment(&self, shared: &Shared, version: &str) -> Vec<(OsString, OsString)> {
+        let home = self.home.clone().unwrap_or_else(|| shared.scratch_home());
+        let mut environment = env::inherited();
+        let mut put = |name: OsString, value: OsString| {
+            environment.retain(|(known, _)| *known != name);
+            environment.push((name, value));
+        };
+        put("HOME".into(), home.into_os_string());
+        put("HARNESS_SIM_SURVIVORS".into(), shared.survivors().into_os_string());
+        for name in recorded_variables(self.harness, version).filter(|name| env::is_secret(name)) {
+            put(name.into(), MADE_UP.into());
+        }
+        for (name, value) in &self.set {
+            put(name.clone(), value.clone());
+        }
+        environment.retain(|(name, _)| name != "PWD");
+        environment
+    }
+
     /// Starts the harness's process, where it does not run yet.
     fn start(
         &mut self,
@@ -448,24 +505,15 @@ impl Simulator {
         shared: &Shared,
     ) -> Result<(), FireError> {
         if self.session.is_none() {
-            let home = self.home.clone().unwrap_or_else(|| shared.scratch_home());
-            let mut environment = env::inherited();
-            let mut put = |name: OsString, value: OsString| {
-                environment.retain(|(known, _)| *known != name);
-                environment.push((name, value));
-            };
-            put("HOME".into(), home.into_os_string());
-            put("HARNESS_SIM_SURVIVORS".into(), shared.survivors().into_os_string());
-            for name in recorded_variables(self.harness, version).filter(|name| env::is_secret(name)) {
-                put(name.into(), MADE_UP.into());
-            }
-            for (name, value) in &self.set {
-                put(name.clone(), value.clone());
-            }
-            environment.retain(|(name, _)| name != "PWD");
+            let environment = self.environment(shared, version);
             let declared = Declared { folders: vec![shared.survivors()], patterns: self.survivors.clone() };
-            let host =
-                Host { argv0: account.argv0(version), project: self.project.clone(), environment, declared };
+            let host = Host {
+                argv0: account.argv0(version),
+                project: self.project.clone(),
+                environment,
+                declared,
+                stages: self.stages.clone(),
+            };
             self.session = Some(shared.start(host)?);
         }
         Ok(())
@@ -474,6 +522,7 @@ impl Simulator {
 
 impl Drop for Simulator {
     fn drop(&mut self) {
+        self.end_hosted();
         if let (Some(session), Some(shared)) = (self.session.take(), &self.shared) {
             shared.close(session, self.patience);
         }

@@ -3,6 +3,7 @@
 mod fire;
 mod list;
 mod matrix;
+mod torture;
 mod values;
 
 use std::io::Write;
@@ -42,6 +43,8 @@ enum Command {
     Fire(fire::Arguments),
     /// Fires every recording of every harness
     Matrix(matrix::Arguments),
+    /// Treats a command as badly as harnesses and machines do, and judges how it takes it
+    Torture(torture::Arguments),
 }
 
 /// Parses the command line and does what it says.
@@ -51,6 +54,7 @@ pub fn main() -> ExitCode {
         Command::List(arguments) => list::run(&arguments),
         Command::Fire(arguments) => fire::run(arguments),
         Command::Matrix(arguments) => matrix::run(arguments),
+        Command::Torture(arguments) => torture::run(arguments),
     };
     match result {
         Ok(code) => ExitCode::from(code),

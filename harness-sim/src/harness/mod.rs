@@ -23,7 +23,7 @@ use crate::launch::{Exit, HookRun};
 use crate::recording::Recording;
 use crate::report::{Effect, Kind};
 
-pub(crate) use answer::first_line;
+pub(crate) use answer::{first_line, with_stderr};
 pub(crate) use discovery::{Discovery, Registration, Scope};
 
 /// A coding-agent harness.

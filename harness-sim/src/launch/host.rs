@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::hook::{Channel, Interest, Running, start};
+use super::stage::{self, Stage};
 use super::wire::{Hello, Request, receive, send};
 use crate::env;
 
@@ -38,7 +39,11 @@ fn serve(socket: &UnixStream) -> io::Result<()> {
     let hello = Hello { host: nix::unistd::getpid().as_raw(), supervisor: nix::unistd::getppid().as_raw() };
     send(socket, &hello, &[])?;
     // The session's environment comes first: it is the same for every hook.
-    let Some(((), environment)) = receive::<()>(socket)? else { return Ok(()) };
+    let Some((stages, environment)) = receive::<Vec<Stage>>(socket)? else { return Ok(()) };
+    if !stages.is_empty() {
+        let refused = stage::set(&stages).err().map(|error| error.to_string());
+        send(socket, &refused, &[])?;
+    }
     let environment: Vec<CString> = environment
         .split(|byte| *byte == 0)
         .filter(|entry| !entry.is_empty())

@@ -84,6 +84,23 @@ pub(crate) fn holders(inode: u64) -> Vec<Holder> {
         .collect()
 }
 
+/// Whether a process waits for room in a pipe that is its stdout.
+pub(crate) fn waits_to_write(pid: i32, inode: u64) -> bool {
+    fs::read_link(format!("/proc/{pid}/fd/1"))
+        .is_ok_and(|target| target == Path::new(&format!("pipe:[{inode}]")))
+        && fs::read_to_string(format!("/proc/{pid}/wchan")).is_ok_and(|place| place.contains("pipe_write"))
+}
+
+/// How often a sleeping process has been switched to so far; `None` for one that does not sleep.
+pub(crate) fn switches_in_sleep(pid: i32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    if !field("State:")?.starts_with('S') {
+        return None;
+    }
+    field("voluntary_ctxt_switches:")?.parse().ok()
+}
+
 fn all() -> impl Iterator<Item = i32> {
     fs::read_dir("/proc")
         .into_iter()

@@ -14,6 +14,7 @@ use thiserror::Error;
 use super::declared::{Declared, is_declared};
 use super::host::block;
 use super::processes::{self, Process, children, living};
+use super::stage::Stage;
 use super::wire::{Hello, Request, Response, receive, send};
 use super::{HookRun, wire};
 use crate::env;
@@ -40,6 +41,9 @@ pub enum LaunchError {
     /// The engine could not start the host.
     #[error("failed to start the host process: {0}")]
     Engine(#[from] engine::StartError),
+    /// A file system that is to fail could not be set up.
+    #[error("failed to set up a file system that fails: {0}")]
+    Stage(String),
     /// The host did not answer, or broke off.
     #[error("lost the host process: {0}")]
     Host(#[from] io::Error),
@@ -61,6 +65,8 @@ pub(crate) struct Host {
     pub(crate) project: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) declared: Declared,
+    /// What is wrong with its file systems.
+    pub(crate) stages: Vec<Stage>,
 }
 
 /// A host that runs, and what is known of what its hooks left behind.
@@ -144,7 +150,13 @@ impl Shared {
         })
         .map_err(|_| io::Error::other("the thread that started it panicked"))??;
         let (socket, hello) = greet(address.as_file())?;
-        send(&socket, &(), &[&block(&host.environment)])?;
+        send(&socket, &host.stages, &[&block(&host.environment)])?;
+        if !host.stages.is_empty() {
+            let (refused, _) = receive::<Option<String>>(&socket)?.ok_or_else(broke_off)?;
+            if let Some(why) = refused {
+                return Err(LaunchError::Stage(why));
+            }
+        }
         Ok(Session {
             socket,
             run: Some(run),
@@ -234,12 +246,13 @@ impl Session {
     }
 
     /// What lives below the host and its supervisor that was not reported before.
-    pub(crate) fn new_survivors(&mut self, runs: &[HookRun]) -> Vec<Survivor> {
+    pub(crate) fn new_survivors(&mut self, runs: &[HookRun], linger: Option<Duration>) -> Vec<Survivor> {
         let mut left = self.left_behind();
         if left.is_empty() {
             return Vec::new();
         }
-        left.retain(|process| !ends_within(process, LINGER));
+        let until = Instant::now() + linger.unwrap_or(LINGER);
+        left.retain(|process| !ends_within(process, until.saturating_duration_since(Instant::now())));
         let named = self.declared.identities(&self.project);
         // What ended meanwhile may have left others behind, and an identity may have been written.
         let now = self.left_behind();
@@ -306,12 +319,12 @@ fn collect(socket: &UnixStream, orders: &[Order], first: u32) -> Result<Vec<Hook
     Ok(runs.into_iter().flatten().collect())
 }
 
-fn same(one: &Process, other: &Process) -> bool {
+pub(super) fn same(one: &Process, other: &Process) -> bool {
     (one.pid, one.start_time) == (other.pid, other.start_time)
 }
 
 /// Waits for a process's end. `false` if it lives on.
-fn ends_within(process: &Process, bound: Duration) -> bool {
+pub(super) fn ends_within(process: &Process, bound: Duration) -> bool {
     let is_same = || living(process.pid).is_some_and(|now| same(&now, process));
     let Some(pid) = rustix::process::Pid::from_raw(process.pid) else { return true };
     let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
@@ -338,6 +351,7 @@ fn finished(response: Response, mut output: Vec<u8>, command: String, deadline: 
         stderr_bytes: response.stderr_bytes,
         stdin_bytes: response.stdin_bytes,
         stdout_eof: response.stdout_eof,
+        signalled: response.signalled,
         holders: response.holders,
         stdout: output,
         stderr,
