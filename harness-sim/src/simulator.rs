@@ -276,7 +276,7 @@ impl Simulator {
         let place = Place { project: &self.project, home: self.home.as_deref(), trusted: self.trusted };
         match self.harness.account() {
             Some(account) => Some(account.discover(place)),
-            None => None,
+            None => Some(self.modules()?.discovery()),
         }
     }
 

@@ -19,12 +19,15 @@ pub const FAULT: u8 = 1;
 pub const USAGE: u8 = 2;
 /// There was nothing to fire at: no hook is registered for this event.
 pub const NO_HOOKS: u8 = 3;
+/// It could not be run here: what that harness needs is not installed. Never a pass.
+pub const NOT_RUN: u8 = 4;
 
 const EXIT_CODES: &str = "Exit codes:
   0  as it should be
   1  a hook failed or left a process behind, or an expectation was not met
   2  the command line, a file or a name was wrong; nothing was fired
-  3  no hook is registered for this event, or the harness has no command hooks";
+  3  no hook is registered for this event, or the harness has no command hooks
+  4  not run: it needs what is not here (Pi and OpenCode are played with Node)";
 
 /// Plays a coding-agent harness towards hooks: fires recorded payloads at them and reports what the model would have
 /// seen, what would have been blocked, what leaked. No CLI, no key, no network.

@@ -8,6 +8,7 @@
 mod declared;
 mod hook;
 mod host;
+mod node;
 mod processes;
 mod session;
 mod stage;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use declared::Declared;
 pub(crate) use host::serve_if_host;
+pub(crate) use node::{Ended, Node, Program, node};
 pub(crate) use processes::Process;
 pub(crate) use session::{Host, Order, Session, Shared};
 pub(crate) use stage::{Stage, Way, copy_folder};

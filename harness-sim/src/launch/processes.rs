@@ -48,6 +48,17 @@ pub(crate) fn children(pid: i32) -> Option<Vec<i32>> {
     Some(list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
+/// The ids of a process's children, those included that have ended and were not noticed yet.
+pub(crate) fn children_with_zombies(parent: i32) -> Vec<i32> {
+    all()
+        .filter(|pid| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+            fields.skip(1).next().and_then(|id| id.parse().ok()) == Some(parent)
+        })
+        .collect()
+}
+
 /// Everything that lives below a process, without it.
 pub(crate) fn below(root: i32) -> Vec<Process> {
     let mut by_parent: HashMap<i32, Vec<Process>> = HashMap::new();

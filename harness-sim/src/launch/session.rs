@@ -21,11 +21,11 @@ use crate::env;
 use crate::report::{Survivor, survivor};
 
 /// How long a host may take to start.
-const START_BOUND: Duration = Duration::from_secs(10);
+pub(super) const START_BOUND: Duration = Duration::from_secs(10);
 /// What is on its way out when the hook has returned gets so long to be gone before it counts as a survivor.
-const LINGER: Duration = Duration::from_millis(100);
+pub(super) const LINGER: Duration = Duration::from_millis(100);
 /// The longest that a simulated session may last: as long as the engine bounds anything.
-const LONGEST_SESSION: Duration = Duration::from_hours(24);
+pub(super) const LONGEST_SESSION: Duration = Duration::from_hours(24);
 /// How long a host may take to end.
 const END_BOUND: Duration = Duration::from_secs(10);
 
@@ -144,11 +144,7 @@ impl Shared {
             .current_dir(self.scratch.path());
         let mut bounds = Bounds::new(Deadline::new(LONGEST_SESSION).unwrap_or(Deadline::DEFAULT));
         bounds.grace = Grace::new(Duration::ZERO).unwrap_or(Grace::DEFAULT);
-        // On a thread of its own: the caller may be inside a runtime, which must not be entered twice.
-        let run = std::thread::scope(|scope| {
-            scope.spawn(|| self.runtime.block_on(self.engine.start(&command, &bounds))).join()
-        })
-        .map_err(|_| io::Error::other("the thread that started it panicked"))??;
+        let run = self.run(&command, &bounds)?;
         let (socket, hello) = greet(address.as_file())?;
         send(&socket, &host.stages, &[&block(&host.environment)])?;
         if !host.stages.is_empty() {
@@ -174,16 +170,34 @@ impl Shared {
         let Session { socket, run, .. } = session;
         drop(socket);
         if let Some(run) = run {
-            std::thread::scope(|scope| {
-                let _ = scope
-                    .spawn(|| {
-                        self.runtime.block_on(async {
-                            tokio::time::timeout(END_BOUND, run.capture()).await.map(drop)
-                        })
-                    })
-                    .join();
-            });
+            self.end(run);
         }
+    }
+
+    /// Starts a process of ours below the engine.
+    pub(super) fn run(&self, command: &engine::Command, bounds: &Bounds) -> Result<Run, LaunchError> {
+        // On a thread of its own: the caller may be inside a runtime, which must not be entered twice.
+        let run = std::thread::scope(|scope| {
+            scope.spawn(|| self.runtime.block_on(self.engine.start(command, bounds))).join()
+        })
+        .map_err(|_| io::Error::other("the thread that started it panicked"))??;
+        Ok(run)
+    }
+
+    /// Waits for its end.
+    pub(super) fn end(&self, run: Run) {
+        std::thread::scope(|scope| {
+            let wait = || {
+                self.runtime
+                    .block_on(async { tokio::time::timeout(END_BOUND, run.capture()).await.map(drop) })
+            };
+            let _ = scope.spawn(wait).join();
+        });
+    }
+
+    /// The scratch folder.
+    pub(super) fn scratch(&self) -> &Path {
+        self.scratch.path()
     }
 }
 
