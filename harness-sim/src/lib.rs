@@ -55,6 +55,7 @@ mod report;
 mod scenario;
 mod sequence;
 mod simulator;
+pub mod torture;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

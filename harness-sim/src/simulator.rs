@@ -1,5 +1,7 @@
 //! The simulator: which harness, where, with which options; and the firing of one event.
 
+mod beside;
+mod hosted;
 mod steps;
 
 use std::ffi::OsString;
@@ -12,7 +14,7 @@ use thiserror::Error;
 
 use crate::env;
 use crate::harness::{self, Account, Discovery, Event, Harness, Hook, Kill as KillRule, Place, Registration};
-use crate::launch::{Declared, Feed, Host, LaunchError, Order, Reader, Request, Session, Shared};
+use crate::launch::{Declared, Feed, Host, LaunchError, Order, Reader, Request, Session, Shared, Stage};
 use crate::recording::{self, Ids, Placed, Placing, Recording, Unknown, fresh_uuid};
 use crate::report::Firing;
 
@@ -76,6 +78,10 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Its stdin, in the place of the payload.
     pub stdin: Option<Vec<u8>>,
+    /// Sent to its process group when it begins to print.
+    pub signal: Option<i32>,
+    /// How long what it leaves behind may take to be gone before it counts as a survivor (100 ms).
+    pub linger: Option<Duration>,
     /// Fields of the payload that are other than recorded. An object goes into the one that is there; anything else
     /// takes the place of what is there.
     pub set: Map<String, Value>,
@@ -133,6 +139,10 @@ pub struct Simulator {
     host_program: Option<PathBuf>,
     shared: Option<Arc<Shared>>,
     session: Option<Session>,
+    stages: Vec<Stage>,
+    /// No file of a hook may grow: what is left of a full disk where none can be mounted.
+    has_file_limit: bool,
+    hosted: Option<hosted::Hosting>,
 }
 
 impl Simulator {
@@ -155,6 +165,9 @@ impl Simulator {
             host_program: None,
             shared: None,
             session: None,
+            stages: Vec::new(),
+            has_file_limit: false,
+            hosted: None,
         }
     }
 
@@ -271,11 +284,14 @@ impl Simulator {
     pub fn fire_recording(&mut self, recording: &Recording) -> Result<Firing, FireError> {
         let mut firing = self.nothing_yet(recording);
         let Some(account) = self.harness.account() else {
-            firing.not_applicable = Some(format!(
-                "{} has no command hooks: extensions run in its own process",
-                self.harness.name()
-            ));
-            return Ok(firing);
+            if self.command.is_some() {
+                firing.not_applicable = Some(format!(
+                    "{} has no command hooks: extensions run in its own process",
+                    self.harness.name()
+                ));
+                return Ok(firing);
+            }
+            return self.fire_hosted(recording, firing);
         };
         let started = Instant::now();
         self.fire_commands(account, recording, &mut firing)?;
@@ -291,6 +307,7 @@ impl Simulator {
             recording: recording.name.to_owned(),
             how: recording.provenance.how,
             not_applicable: None,
+            not_run: None,
             commands: Vec::new(),
             effects: Vec::new(),
             survivors: Vec::new(),
@@ -303,7 +320,10 @@ impl Simulator {
     /// What is registered for this project and home, and what is wrong with it.
     pub(crate) fn discover(&self) -> Option<Discovery> {
         let place = Place { project: &self.project, home: self.home.as_deref(), trusted: self.trusted };
-        Some(self.harness.account()?.discover(place))
+        match self.harness.account() {
+            Some(account) => Some(account.discover(place)),
+            None => Some(self.modules()?.discovery()),
+        }
     }
 
     fn fire_commands(
@@ -336,7 +356,7 @@ impl Simulator {
                 FireError::Launch(LaunchError::Host(std::io::Error::other("there is no session")))
             })?;
             let runs = session.run(orders)?;
-            let survivors = session.new_survivors(&runs);
+            let survivors = session.new_survivors(&runs, self.options.linger);
             firing.survivors.extend(survivors);
             let mut ends = false;
             for (run, hook) in runs.into_iter().zip(now) {
@@ -436,6 +456,13 @@ impl Simulator {
                 (command, argv)
             }
         };
+        let argv = if self.has_file_limit {
+            // The signal would end a hook before it could see the error that a full disk gives it.
+            let limit = ["/bin/sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"];
+            limit.into_iter().map(str::to_owned).chain(argv).collect()
+        } else {
+            argv
+        };
         let deadline = options.timeout.unwrap_or_else(|| deadline.mul_f64(self.time_scale));
         let kill = match conduct.kill {
             KillRule::TreeThenKill(grace) => KillRule::TreeThenKill(grace.mul_f64(self.time_scale)),
@@ -472,6 +499,7 @@ impl Simulator {
                 deadline,
                 feed: options.feed,
                 reader: options.reader,
+                signal: options.signal,
             },
             payload: options.stdin.clone().unwrap_or_else(|| payload.to_string().into_bytes()),
             command,
@@ -523,8 +551,13 @@ impl Simulator {
         if self.session.is_none() {
             let environment = self.environment(shared, version);
             let declared = Declared { folders: vec![shared.survivors()], patterns: self.survivors.clone() };
-            let host =
-                Host { argv0: account.argv0(version), project: self.project.clone(), environment, declared };
+            let host = Host {
+                argv0: account.argv0(version),
+                project: self.project.clone(),
+                environment,
+                declared,
+                stages: self.stages.clone(),
+            };
             self.session = Some(shared.start(host)?);
         }
         Ok(())

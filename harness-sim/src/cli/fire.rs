@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{FAULT, FINE, NO_HOOKS, Problem, print, print_json, values};
+use super::{FAULT, FINE, NO_HOOKS, NOT_RUN, Problem, print, print_json, values};
 use crate::harness::Harness;
-use crate::report::write_firing;
+use crate::report::{Firing, write_firing};
 use crate::simulator::{Options, Simulator, Version};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// claude, codex, cursor, grok (pi and opencode have no command hooks)
+    /// claude, codex, cursor, grok; pi and opencode with what they load into their own process
     harness: Harness,
     /// A recording's name, as `list` shows it; may be cut where it stays unique
     event: String,
@@ -59,20 +59,32 @@ pub(super) fn run(arguments: Arguments) -> Result<u8, Problem> {
     simulator = simulator.options(Options { timeout: arguments.timeout, ..Options::default() });
     let firing = simulator.fire(&arguments.event)?;
     let nothing = firing.commands.is_empty();
+    let is_unheard = nothing && firing.not_applicable.is_none() && firing.not_run.is_none();
+    let mut firings = vec![firing];
+    // What a session open has for the model arrives with the first prompt there.
+    if !nothing && let Some(prompt) = simulator.prompt_behind(&firings[0])? {
+        firings.push(prompt);
+    }
     if arguments.json {
-        print_json(&[&firing])?;
+        print_json(&firings)?;
     } else {
         let mut text = String::new();
-        write_firing(&mut text, &firing);
-        if nothing && firing.not_applicable.is_none() {
-            text.push_str(&where_looked(&simulator, &firing.event));
+        for firing in &firings {
+            write_firing(&mut text, firing);
+        }
+        if is_unheard {
+            text.push_str(&where_looked(&simulator, &firings[0].event));
         }
         print(&text);
     }
-    Ok(match (nothing, firing.is_clean()) {
-        (true, _) => NO_HOOKS,
-        (false, true) => FINE,
-        (false, false) => FAULT,
+    Ok(if firings.iter().any(|firing| firing.not_run.is_some()) {
+        NOT_RUN
+    } else if nothing {
+        NO_HOOKS
+    } else if firings.iter().all(Firing::is_clean) {
+        FINE
+    } else {
+        FAULT
     })
 }
 

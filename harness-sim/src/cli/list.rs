@@ -64,7 +64,7 @@ fn recordings(harnesses: &[Harness]) -> String {
                 .collect();
             let surface = match harness.surface() {
                 Surface::Commands => "",
-                Surface::Extension | Surface::Plugin => "  (no command hooks)",
+                Surface::Extension | Surface::Plugin => "  (in its own process)",
             };
             let head = format!("{} {version}", harness.name());
             let _ = writeln!(text, "{}  {} recordings{surface}", paint(Style::Strong, &head), of.len());

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{FAULT, FINE, NO_HOOKS, Problem, print, print_json, values};
+use super::{FAULT, FINE, NO_HOOKS, NOT_RUN, Problem, print, print_json, values};
 use crate::harness::Harness;
 use crate::matrix::Matrix;
 use crate::recording::How;
@@ -50,12 +50,15 @@ pub(super) fn run(arguments: Arguments) -> Result<u8, Problem> {
     } else {
         print(&table(&firings));
     }
-    Ok(if firings.iter().all(|firing| firing.commands.is_empty()) {
-        NO_HOOKS
-    } else if firings.iter().all(Firing::is_clean) {
-        FINE
-    } else {
+    let was_run = |firing: &&Firing| firing.not_run.is_none();
+    Ok(if firings.iter().filter(was_run).any(|firing| !firing.is_clean()) {
         FAULT
+    } else if !firings.iter().all(|firing| was_run(&firing)) {
+        NOT_RUN
+    } else if firings.iter().all(|firing| firing.commands.is_empty()) {
+        NO_HOOKS
+    } else {
+        FINE
     })
 }
 
@@ -75,11 +78,17 @@ fn table(firings: &[Firing]) -> String {
     let applicable = count(&|firing| firing.not_applicable.is_none());
     let failed = count(&|firing| firing.has(Kind::Failed));
     let leaked = count(&|firing| firing.leaks().next().is_some());
-    let unheard = count(&|firing| firing.not_applicable.is_none() && firing.commands.is_empty());
+    let not_run = count(&|firing| firing.not_run.is_some());
+    let is_unheard = |firing: &&Firing| {
+        firing.not_applicable.is_none() && firing.not_run.is_none() && firing.commands.is_empty()
+    };
+    let unheard = count(&is_unheard);
     let _ = writeln!(
         text,
-        "\n{applicable} fired, {failed} failed, {leaked} leaked, {unheard} without a hook, {} not applicable",
-        firings.len() - applicable
+        "\n{} fired, {failed} failed, {leaked} leaked, {unheard} without a hook, {} not applicable{}",
+        applicable - not_run,
+        firings.len() - applicable,
+        if not_run > 0 { paint(Style::Warn, &format!(", {not_run} not run")) } else { String::new() },
     );
     text
 }
@@ -114,7 +123,11 @@ fn row(text: &mut String, firing: &Firing) {
     if leaks > 0 {
         words.push(format!("{leaks} leaked"));
     }
-    let words = if firing.commands.is_empty() { "no hook".to_owned() } else { words.join(", ") };
+    let words = match &firing.not_run {
+        Some(why) => format!("not run: {why}"),
+        None if firing.commands.is_empty() => "no hook".to_owned(),
+        None => words.join(", "),
+    };
     let _ = writeln!(text, "  {mark} {:<58} {:>8}  {words}", firing.recording, duration(firing.elapsed));
     for why in firing.of(Kind::Failed).filter_map(|effect| effect.why.as_deref()) {
         let _ = writeln!(text, "      {}", paint(Style::Bad, why));

@@ -4,6 +4,7 @@ mod fire;
 mod list;
 mod matrix;
 mod run;
+mod torture;
 pub(crate) mod values;
 
 use std::io::Write;
@@ -19,12 +20,15 @@ pub const FAULT: u8 = 1;
 pub const USAGE: u8 = 2;
 /// There was nothing to fire at: no hook is registered for this event.
 pub const NO_HOOKS: u8 = 3;
+/// It could not be run here: what that harness needs is not installed. Never a pass.
+pub const NOT_RUN: u8 = 4;
 
 const EXIT_CODES: &str = "Exit codes:
   0  as it should be
   1  a hook failed or left a process behind, or an expectation was not met
   2  the command line, a file or a name was wrong; nothing was fired
-  3  no hook is registered for this event, or the harness has no command hooks";
+  3  no hook is registered for this event, or the harness has no command hooks
+  4  not run: it needs what is not here (Pi and OpenCode are played with Node)";
 
 /// Plays a coding-agent harness towards hooks: fires recorded payloads at them and reports what the model would have
 /// seen, what would have been blocked, what leaked. No CLI, no key, no network.
@@ -45,6 +49,8 @@ enum Command {
     Run(run::Arguments),
     /// Fires every recording of every harness
     Matrix(matrix::Arguments),
+    /// Treats a command as badly as harnesses and machines do, and judges how it takes it
+    Torture(torture::Arguments),
 }
 
 /// Parses the command line and does what it says.
@@ -55,6 +61,7 @@ pub fn main() -> ExitCode {
         Command::Fire(arguments) => fire::run(arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Matrix(arguments) => matrix::run(arguments),
+        Command::Torture(arguments) => torture::run(arguments),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -9,7 +9,10 @@ mod cursor;
 mod discovery;
 mod flow;
 mod grok;
+mod hosted;
 mod matcher;
+mod opencode;
+mod pi;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -27,6 +30,7 @@ use crate::report::{Effect, Kind};
 pub(crate) use answer::{first_line, with_stderr};
 pub(crate) use discovery::{Discovery, Registration, Scope, json_of};
 pub(crate) use flow::{Flow, Follow, Role, When};
+pub(crate) use hosted::{Begun, Hosted, Modules, Play, Scene};
 
 /// A coding-agent harness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,7 +89,11 @@ impl Harness {
 
     /// What it does with hooks, rule by rule.
     pub fn rules(self) -> &'static [Rule] {
-        self.account().map_or(&[], Account::rules)
+        match (self.account(), self.hosted()) {
+            (Some(account), _) => account.rules(),
+            (None, Some(hosted)) => hosted.rules(),
+            (None, None) => &[],
+        }
     }
 
     /// `None` for a harness without command hooks.
@@ -95,8 +103,17 @@ impl Harness {
             Self::Codex => Some(&codex::Codex),
             Self::Cursor => Some(&cursor::Cursor),
             Self::Grok => Some(&grok::Grok),
-            // Their hooks are JavaScript in a Node host; see `Surface`.
+            // Their hooks are JavaScript in their own process; see `hosted`.
             Self::Pi | Self::OpenCode => None,
+        }
+    }
+
+    /// `None` for a harness that starts commands.
+    pub(crate) fn hosted(self) -> Option<&'static dyn Hosted> {
+        match self {
+            Self::Pi => Some(&pi::Pi),
+            Self::OpenCode => Some(&opencode::OpenCode),
+            Self::Claude | Self::Codex | Self::Cursor | Self::Grok => None,
         }
     }
 

@@ -44,6 +44,7 @@ pub(crate) fn effects(harness: Harness, version: &str, name: &str, answer: &Answ
         stderr_bytes: answer.stderr.len() as u64,
         stdin_bytes: 0,
         stdout_eof: true,
+        signalled: false,
         holders: Vec::new(),
         stdout: answer.stdout.as_bytes().to_vec(),
         stderr: answer.stderr.as_bytes().to_vec(),

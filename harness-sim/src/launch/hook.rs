@@ -22,6 +22,13 @@ const READ_BYTES: usize = 1024 * 1024;
 /// What a slow reader takes at a time, and how often.
 const SLOW_BYTES: usize = 4096;
 const SLOW_PAUSE: Duration = Duration::from_millis(20);
+/// As small as a pipe can be: whoever prints more than that has to wait for its reader.
+const SMALL_PIPE_BYTES: usize = 4096;
+/// How often it is looked whether a hook has begun to print that is to be hit in the middle of it.
+const PRINTING_LOOK: Duration = Duration::from_millis(1);
+/// Who waits for its reader with poll(2) cannot be told from one that waits for something else: it is taken for one when
+/// its whole tree has been asleep for so long.
+const ASLEEP: Duration = Duration::from_millis(50);
 /// How long a killed hook may take to be gone: what hangs in the kernel must not hang the session.
 const GONE_BOUND: Duration = Duration::from_secs(5);
 
@@ -30,6 +37,8 @@ struct Output {
     pipe: Option<OwnedFd>,
     kept: Vec<u8>,
     bytes: u64,
+    /// What comes first and is not the hook's.
+    skip: usize,
     at_end: bool,
 }
 
@@ -64,6 +73,9 @@ pub(super) struct Running {
     /// The processes that were asked to end, and when they are killed.
     dying: Option<(Vec<(i32, u64)>, Instant)>,
     gone_by: Option<Instant>,
+    signalled: bool,
+    /// Since when its whole tree has been asleep, and what it had done by then.
+    asleep: Option<(Instant, Vec<(i32, u64)>)>,
     holders: Vec<Holder>,
     next_slow_read: Instant,
 }
@@ -85,6 +97,7 @@ pub(super) fn start(
         stderr_bytes: 0,
         stdin_bytes: 0,
         stdout_eof: true,
+        signalled: false,
         holders: Vec::new(),
         kept_stdout: 0,
     })
@@ -104,6 +117,11 @@ fn spawn(
     for pipe in [&stdin, &stdout, &stderr] {
         fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     }
+    if request.signal.is_some() || request.reader != Reader::Prompt {
+        fcntl(&stdout, FcntlArg::F_SETPIPE_SZ(4096))?;
+    }
+    // Whoever is to be hit while it prints finds the pipe full, and waits in the middle of its first word.
+    let filled = request.signal.map_or(Ok(0), |_| fill(&stdout_write))?;
     let inode = nix::sys::stat::fstat(&stdout)?.st_ino;
 
     let mut actions = PosixSpawnFileActions::init()?;
@@ -150,7 +168,7 @@ fn spawn(
             let _ = kill(pid, Signal::SIGKILL);
             let _ = waitpid(pid, None);
         })?;
-    let output = |pipe| Output { pipe: Some(pipe), kept: Vec::new(), bytes: 0, at_end: false };
+    let output = |pipe| Output { pipe: Some(pipe), kept: Vec::new(), bytes: 0, skip: 0, at_end: false };
     let mut running = Running {
         id: request.id,
         pid,
@@ -158,7 +176,7 @@ fn spawn(
         stdin: Some(stdin),
         payload: if request.feed == Feed::ClosedAtOnce { Vec::new() } else { payload },
         written: 0,
-        stdout: output(stdout),
+        stdout: Output { skip: filled, ..output(stdout) },
         stderr: output(stderr),
         inode,
         started,
@@ -167,6 +185,8 @@ fn spawn(
         timed_out: false,
         dying: None,
         gone_by: None,
+        signalled: false,
+        asleep: None,
         holders: Vec::new(),
         next_slow_read: started,
         request,
@@ -188,6 +208,7 @@ impl Running {
         }
         if let Some(pipe) = &self.stdout.pipe
             && (self.request.reader != Reader::Slow || now >= self.next_slow_read)
+            && !self.awaits_print()
         {
             interests.push(Interest::Readable(pipe.as_fd(), Channel::Stdout));
         }
@@ -212,7 +233,8 @@ impl Running {
         let slow =
             (self.request.reader == Reader::Slow && self.stdout.pipe.is_some() && now < self.next_slow_read)
                 .then_some(self.next_slow_read);
-        end.into_iter().chain(slow).min()
+        let look = self.awaits_print().then_some(now + PRINTING_LOOK);
+        end.into_iter().chain(slow).chain(look).min()
     }
 
     /// Goes on with the payload.
@@ -255,6 +277,30 @@ impl Running {
         }
     }
 
+    /// Whether it is to be hit while it prints, and was not yet.
+    fn awaits_print(&self) -> bool {
+        self.request.signal.is_some() && !self.signalled && self.exit.is_none() && !self.timed_out
+    }
+
+    /// Sends the signal that was asked for, if the hook waits for its reader.
+    fn hit_in_print(&mut self, now: Instant) {
+        let Some(signal) = self.request.signal.and_then(|number| Signal::try_from(number).ok()) else {
+            return;
+        };
+        let tree: Vec<i32> = std::iter::once(self.pid.as_raw()).chain(below(self.pid)).collect();
+        let done: Option<Vec<(i32, u64)>> =
+            tree.iter().map(|pid| Some((*pid, processes::switches_in_sleep(*pid)?))).collect();
+        let since = match (&self.asleep, &done) {
+            (Some((since, before)), Some(done)) if before == done => *since,
+            _ => now,
+        };
+        self.asleep = done.map(|done| (since, done));
+        let is_asleep = self.asleep.is_some() && now >= since + ASLEEP;
+        if is_asleep || tree.iter().any(|pid| processes::waits_to_write(*pid, self.inode)) {
+            self.signalled = killpg(self.pid, signal).is_ok();
+        }
+    }
+
     /// Notes the exit, and who still holds stdout then.
     pub(super) fn reap(&mut self) {
         let exit = match waitpid(self.pid, Some(WaitPidFlag::WNOHANG)) {
@@ -291,6 +337,9 @@ impl Running {
 
     /// What is due by the clock.
     pub(super) fn look_at_clock(&mut self, now: Instant) {
+        if self.awaits_print() {
+            self.hit_in_print(now);
+        }
         if let Some((processes, at)) = &self.dying {
             let rest: Vec<i32> = processes.iter().filter_map(|process| still(*process)).collect();
             if rest.is_empty() && self.exit.is_some() {
@@ -350,6 +399,7 @@ impl Running {
             stderr_bytes: self.stderr.bytes,
             stdin_bytes: self.written as u64,
             stdout_eof: self.stdout.at_end,
+            signalled: self.signalled,
             holders: self.holders,
             kept_stdout: self.stdout.kept.len(),
         };
@@ -372,10 +422,13 @@ impl Output {
                     self.pipe = None;
                 }
                 Ok(bytes) => {
-                    self.bytes += bytes as u64;
                     left -= bytes;
-                    let room = KEEP_BYTES.saturating_sub(self.kept.len()).min(bytes);
-                    self.kept.extend_from_slice(&buffer[..room]);
+                    let skipped = self.skip.min(bytes);
+                    self.skip -= skipped;
+                    let own = &buffer[skipped..bytes];
+                    self.bytes += own.len() as u64;
+                    let room = KEEP_BYTES.saturating_sub(self.kept.len()).min(own.len());
+                    self.kept.extend_from_slice(&own[..room]);
                 }
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => return,
@@ -383,6 +436,11 @@ impl Output {
             }
         }
     }
+}
+
+/// Fills a small pipe; with how many bytes.
+fn fill(pipe: &OwnedFd) -> Result<usize, Errno> {
+    nix::unistd::write(pipe, &[b' '; SMALL_PIPE_BYTES])
 }
 
 /// A process's id, if it is still that very process.

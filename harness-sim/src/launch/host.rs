@@ -16,6 +16,7 @@ use nix::sys::signal::{SigSet, Signal};
 
 use super::hook::{Channel, Interest, Running, start};
 use super::session::SCRATCH;
+use super::stage::{self, Stage};
 use super::wire::{Hello, Message, receive, send};
 use crate::env;
 
@@ -62,7 +63,11 @@ fn serve(socket: &UnixStream) -> io::Result<End> {
     let hello = Hello { host: nix::unistd::getpid().as_raw(), supervisor: nix::unistd::getppid().as_raw() };
     send(socket, &hello, &[])?;
     // The session's environment comes first: it is the same for every hook.
-    let Some(((), environment)) = receive::<()>(socket)? else { return Ok(End::SimulatorGone) };
+    let Some((stages, environment)) = receive::<Vec<Stage>>(socket)? else { return Ok(End::SimulatorGone) };
+    if !stages.is_empty() {
+        let refused = stage::set(&stages).err().map(|error| error.to_string());
+        send(socket, &refused, &[])?;
+    }
     let environment: Vec<CString> = environment
         .split(|byte| *byte == 0)
         .filter(|entry| !entry.is_empty())

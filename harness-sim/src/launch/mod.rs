@@ -8,8 +8,10 @@
 mod declared;
 mod hook;
 mod host;
+mod node;
 mod processes;
 mod session;
+mod stage;
 mod wire;
 
 use std::time::Duration;
@@ -18,8 +20,10 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use declared::Declared;
 pub(crate) use host::serve_if_host;
+pub(crate) use node::{Ended, Node, Program, node};
 pub(crate) use processes::Process;
 pub(crate) use session::{Host, Order, Session, Shared};
+pub(crate) use stage::{Stage, Way, copy_folder};
 pub(crate) use wire::Request;
 
 pub use session::LaunchError;
@@ -95,6 +99,9 @@ pub struct HookRun {
     pub stdin_bytes: u64,
     /// Whether its stdout was at its end when the harness went on.
     pub stdout_eof: bool,
+    /// Whether the signal that was asked for hit it in mid-print.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub signalled: bool,
     /// Who held stdout after the hook's own exit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<Holder>,

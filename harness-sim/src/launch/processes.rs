@@ -79,6 +79,17 @@ fn ids(list: &[u8]) -> impl Iterator<Item = i32> {
     list.split(u8::is_ascii_whitespace).filter_map(|id| std::str::from_utf8(id).ok()?.parse().ok())
 }
 
+/// The ids of a process's children, those included that have ended and were not noticed yet.
+pub(crate) fn children_with_zombies(parent: i32) -> Vec<i32> {
+    all()
+        .filter(|pid| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+            fields.skip(1).next().and_then(|id| id.parse().ok()) == Some(parent)
+        })
+        .collect()
+}
+
 /// Everything that lives below a process, without it.
 pub(crate) fn below(root: i32) -> Vec<Process> {
     let mut found = Vec::new();
@@ -136,6 +147,23 @@ pub(crate) fn holders(inode: u64) -> Vec<Holder> {
         })
         .filter_map(|pid| stat(pid).map(|stat| Holder { pid, name: stat.name }))
         .collect()
+}
+
+/// Whether a process waits for room in a pipe that is its stdout.
+pub(crate) fn waits_to_write(pid: i32, inode: u64) -> bool {
+    fs::read_link(format!("/proc/{pid}/fd/1"))
+        .is_ok_and(|target| target == Path::new(&format!("pipe:[{inode}]")))
+        && fs::read_to_string(format!("/proc/{pid}/wchan")).is_ok_and(|place| place.contains("pipe_write"))
+}
+
+/// How often a sleeping process has been switched to so far; `None` for one that does not sleep.
+pub(crate) fn switches_in_sleep(pid: i32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    if !field("State:")?.starts_with('S') {
+        return None;
+    }
+    field("voluntary_ctxt_switches:")?.parse().ok()
 }
 
 fn all() -> impl Iterator<Item = i32> {

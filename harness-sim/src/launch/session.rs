@@ -15,17 +15,18 @@ use thiserror::Error;
 use super::declared::{Declared, is_declared};
 use super::host::block;
 use super::processes::{self, Children, Process, is_still};
+use super::stage::Stage;
 use super::wire::{Hello, Message, Request, Response, receive, send};
 use super::{HookRun, wire};
 use crate::env;
 use crate::report::{Survivor, survivor};
 
 /// How long a host may take to start.
-const START_BOUND: Duration = Duration::from_secs(10);
+pub(super) const START_BOUND: Duration = Duration::from_secs(10);
 /// What is on its way out when the hook has returned gets so long to be gone before it counts as a survivor.
-const LINGER: Duration = Duration::from_millis(100);
+pub(super) const LINGER: Duration = Duration::from_millis(100);
 /// The longest that a simulated session may last: as long as the engine bounds anything.
-const LONGEST_SESSION: Duration = Duration::from_hours(24);
+pub(super) const LONGEST_SESSION: Duration = Duration::from_hours(24);
 /// How long a host may take to end.
 const END_BOUND: Duration = Duration::from_secs(10);
 
@@ -44,6 +45,9 @@ pub enum LaunchError {
     /// The engine could not start the host.
     #[error("failed to start the host process: {0}")]
     Engine(#[from] engine::StartError),
+    /// A file system that is to fail could not be set up.
+    #[error("failed to set up a file system that fails: {0}")]
+    Stage(String),
     /// The host did not answer, or broke off.
     #[error("lost the host process: {0}")]
     Host(#[from] io::Error),
@@ -66,6 +70,8 @@ pub(crate) struct Host {
     pub(crate) project: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) declared: Declared,
+    /// What is wrong with its file systems.
+    pub(crate) stages: Vec<Stage>,
 }
 
 /// A host that runs, and what is known of what its hooks left behind.
@@ -145,10 +151,15 @@ impl Shared {
             .env(env::HOST_SOCKET, Path::new(OsStr::new(".")).join(name))
             .current_dir(self.scratch.path());
         let bounds = Bounds::new(Deadline::new(LONGEST_SESSION).unwrap_or(Deadline::DEFAULT));
-        let supervisor = self.supervisor.as_ref().ok_or_else(broke_off)?;
-        let run = apart(&self.runtime, supervisor.start(&command, &bounds))??;
+        let run = self.run(&command, &bounds)?;
         let (socket, hello) = greet(address.as_file())?;
-        send(&socket, &(), &[&block(&host.environment)])?;
+        send(&socket, &host.stages, &[&block(&host.environment)])?;
+        if !host.stages.is_empty() {
+            let (refused, _) = receive::<Option<String>>(&socket)?.ok_or_else(broke_off)?;
+            if let Some(why) = refused {
+                return Err(LaunchError::Stage(why));
+            }
+        }
         Ok(Session {
             socket,
             run: Some(run),
@@ -205,10 +216,25 @@ impl Shared {
         let _ = send(&socket, &Message::End, &[]);
         drop(socket);
         if let Some(run) = run {
-            let _ = apart(&self.runtime, async {
-                tokio::time::timeout(END_BOUND, run.capture()).await.map(drop)
-            });
+            self.end(run);
         }
+    }
+
+    /// Starts a process of ours below the engine.
+    pub(super) fn run(&self, command: &engine::Command, bounds: &Bounds) -> Result<Run, LaunchError> {
+        let supervisor = self.supervisor.as_ref().ok_or_else(broke_off)?;
+        Ok(apart(&self.runtime, supervisor.start(command, bounds))??)
+    }
+
+    /// Waits for its end.
+    pub(super) fn end(&self, run: Run) {
+        let _ =
+            apart(&self.runtime, async { tokio::time::timeout(END_BOUND, run.capture()).await.map(drop) });
+    }
+
+    /// The scratch folder.
+    pub(super) fn scratch(&self) -> &Path {
+        self.scratch.path()
     }
 }
 
@@ -332,12 +358,12 @@ impl Session {
     }
 
     /// What lives below the host and its supervisor that was not reported before.
-    pub(crate) fn new_survivors(&mut self, runs: &[HookRun]) -> Vec<Survivor> {
+    pub(crate) fn new_survivors(&mut self, runs: &[HookRun], linger: Option<Duration>) -> Vec<Survivor> {
         let left = self.left_behind();
         if left.is_empty() {
             return Vec::new();
         }
-        let until = Instant::now() + LINGER;
+        let until = Instant::now() + linger.unwrap_or(LINGER);
         for process in &left {
             ends_within(process, until.saturating_duration_since(Instant::now()));
         }
@@ -405,8 +431,12 @@ fn collect(socket: &UnixStream, orders: &[Order], first: u32) -> Result<Vec<Hook
     Ok(runs.into_iter().flatten().collect())
 }
 
+pub(super) fn same(one: &Process, other: &Process) -> bool {
+    (one.pid, one.start_time) == (other.pid, other.start_time)
+}
+
 /// Waits for a process's end. `false` if it lives on.
-fn ends_within(process: &Process, bound: Duration) -> bool {
+pub(super) fn ends_within(process: &Process, bound: Duration) -> bool {
     let is_same = || is_still(process.pid, process.start_time);
     let Some(pid) = rustix::process::Pid::from_raw(process.pid) else { return true };
     let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
@@ -433,6 +463,7 @@ fn finished(response: Response, mut output: Vec<u8>, command: String, deadline: 
         stderr_bytes: response.stderr_bytes,
         stdin_bytes: response.stdin_bytes,
         stdout_eof: response.stdout_eof,
+        signalled: response.signalled,
         holders: response.holders,
         stdout: output,
         stderr,

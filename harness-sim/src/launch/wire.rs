@@ -35,6 +35,8 @@ pub(crate) struct Request {
     pub(crate) deadline: Duration,
     pub(crate) feed: Feed,
     pub(crate) reader: Reader,
+    /// Sent to the hook's process group when it begins to print.
+    pub(crate) signal: Option<i32>,
 }
 
 /// What became of it. Its output follows as bytes: stdout, then stderr.
@@ -48,6 +50,7 @@ pub(crate) struct Response {
     pub(crate) stderr_bytes: u64,
     pub(crate) stdin_bytes: u64,
     pub(crate) stdout_eof: bool,
+    pub(crate) signalled: bool,
     pub(crate) holders: Vec<Holder>,
     /// How many of the bytes that follow are stdout's.
     pub(crate) kept_stdout: usize,

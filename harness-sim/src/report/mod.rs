@@ -178,6 +178,9 @@ pub struct Firing {
     /// Set where there is nothing to fire, with the reason; then no hook was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_applicable: Option<String>,
+    /// Set where it could not be run here, with the reason. That is never a pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_run: Option<String>,
     /// What was run.
     pub commands: Vec<HookRun>,
     /// What came of it.
@@ -223,7 +226,7 @@ impl Firing {
 
     /// Whether every hook did its work: none failed, none leaked.
     pub fn is_clean(&self) -> bool {
-        !self.has(Kind::Failed) && self.leaks().next().is_none()
+        self.not_run.is_none() && !self.has(Kind::Failed) && self.leaks().next().is_none()
     }
 
     /// # Panics

@@ -68,6 +68,9 @@ pub(super) fn write_marked(out: &mut String, firing: &Firing, mark: &str) {
     if let Some(why) = &firing.not_applicable {
         let _ = writeln!(out, "  not applicable: {why}");
     }
+    if let Some(why) = &firing.not_run {
+        let _ = writeln!(out, "  {} {why}", paint(Style::Warn, "not run:"));
+    }
     for (at, run) in firing.commands.iter().enumerate() {
         let exit = match &run.exit {
             Exit::Code { code: 0 } => "exit 0".to_owned(),
@@ -111,6 +114,9 @@ pub(super) fn write_marked(out: &mut String, firing: &Firing, mark: &str) {
 fn summary(firing: &Firing) -> String {
     if firing.not_applicable.is_some() {
         return paint(Style::Dim, "not applicable");
+    }
+    if firing.not_run.is_some() {
+        return paint(Style::Warn, "not run");
     }
     if firing.commands.is_empty() {
         return paint(Style::Warn, "no hook takes this event");

@@ -49,6 +49,9 @@ impl Simulator {
             host_program: self.host_program.clone(),
             shared: self.shared.clone(),
             session: None,
+            stages: self.stages.clone(),
+            has_file_limit: self.has_file_limit,
+            hosted: None,
         }
     }
 
@@ -115,6 +118,7 @@ impl Simulator {
 
     /// Ends the harness's process; the next event starts another one.
     pub(crate) fn end(&mut self) {
+        self.end_hosted();
         if let (Some(session), Some(shared)) = (self.session.take(), &self.shared) {
             shared.close(session, self.patience);
         }
@@ -183,6 +187,7 @@ impl Simulator {
             return Ok(());
         }
         let mut session = self.session.take().ok_or_else(lost)?;
+        let linger = sides.iter().filter_map(|side| side.options.linger).max();
         let this = &*self;
         let order = |side: &Side<'_>, at: usize| {
             let event = Event { recording: side.recording, payload: &side.placed.payload };
@@ -208,7 +213,7 @@ impl Simulator {
         });
         // Whose they are cannot be told: they are reported with the first.
         if ended.is_ok() {
-            sides[0].firing.survivors = session.new_survivors(&runs);
+            sides[0].firing.survivors = session.new_survivors(&runs, linger);
         }
         self.session = Some(session);
         ended?;

@@ -47,6 +47,15 @@ pub fn folder(name: &str) -> Option<PathBuf> {
     absolute(var_os(name))
 }
 
+/// As [`folder`], and `~/…` below the person's home folder: some programs take it so from a variable.
+pub fn folder_or_tilde(name: &str) -> Option<PathBuf> {
+    let value = PathBuf::from(var_os(name)?);
+    match value.strip_prefix("~") {
+        Ok(below) => home_folder().map(|home| home.join(below)),
+        Err(_) => absolute(Some(value.into_os_string())),
+    }
+}
+
 /// The session id that a harness tells its children, where it does. Only for a process that is known to be below it:
 /// variables leak into children.
 pub fn session_of(harness: &str) -> Option<String> {
@@ -69,12 +78,20 @@ pub fn is_set(name: &str) -> bool {
 
 /// Whether a program of that name is found by the `PATH`.
 pub fn is_on_path(program: &str) -> bool {
+    find_on_path(program).is_some()
+}
+
+/// The first program of that name that the `PATH` finds, if it finds it in an absolute folder.
+pub fn find_on_path(program: &str) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
-    let is_program = |path: PathBuf| {
+    let is_program = |path: &PathBuf| {
         path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
     };
-    var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|folder| is_program(folder.join(program))))
+    let path = var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(is_program)
+        .filter(|path| path.is_absolute())
 }
 
 /// dogwatch's folder in an XDG base folder. The XDG base directory specification: a relative value counts as not set.

@@ -18,9 +18,11 @@ use crate::{config, env};
 mod helm;
 mod hook;
 mod init;
+mod install;
 mod op;
 mod open;
 mod run;
+mod status;
 mod style;
 mod trust;
 pub mod values;
@@ -51,6 +53,9 @@ struct Arguments {
 enum Command {
     Open(open::Arguments),
     Init(init::Arguments),
+    Install(install::Install),
+    Uninstall(install::Uninstall),
+    Status(status::Arguments),
     Trust(trust::Arguments),
     Helm(helm::Arguments),
     Run(run::Arguments),
@@ -69,6 +74,9 @@ impl Command {
         match self {
             Command::Init(arguments) => init::run(arguments, &Surroundings::look()?, &mut io::stdout())?,
             Command::Trust(arguments) => trust::run(arguments, &Surroundings::look()?, &mut io::stdout())?,
+            Command::Install(arguments) => return install::install(arguments, &Surroundings::look()?),
+            Command::Uninstall(arguments) => return install::uninstall(arguments, &Surroundings::look()?),
+            Command::Status(arguments) => return status::run(arguments, &Surroundings::look()?),
             Command::Open(arguments) => return open::run(arguments),
             Command::Run(arguments) => return run::run(arguments),
             Command::Helm(arguments) => return helm::run(arguments, &Surroundings::look()?),

@@ -4,6 +4,7 @@
 //! here decides what the answer is.
 
 pub mod ancestry;
+pub mod consent;
 pub mod event;
 pub mod registration;
 pub mod reply;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::event::EventKind;
 use super::fields::{Fields, Object};
+use super::registration::Registration;
 use super::{claude, codex, cursor, grok, opencode, pi};
 use crate::text::{cut_bytes, cut_utf16};
 
@@ -44,6 +45,9 @@ pub struct Harness {
     pub(super) versioned: Option<&'static str>,
     /// A folder whose interpreter serves it, wherever in it that lies.
     pub(super) server: Option<&'static str>,
+
+    /// Where it reads its hooks, and what of ours stands there.
+    pub registration: &'static Registration,
 
     /// Its names of the events that dogwatch acts on. The first name of a kind is the usual one.
     pub(super) events: &'static [(&'static str, EventKind)],
@@ -88,6 +92,11 @@ impl Harness {
     /// What its own name of an event means; `None` for one that dogwatch does not act on.
     pub fn event(&self, name: &str) -> Option<EventKind> {
         self.events.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+    }
+
+    /// Names of its program.
+    pub fn programs(&self) -> &'static [&'static str] {
+        self.programs
     }
 
     /// Its usual name of an event; `None` where it has no such event.

@@ -13,6 +13,8 @@ use crate::text::{cut_bytes, line, shorten};
 
 /// The name of the file.
 pub const FILE_NAME: &str = "trace.jsonl";
+/// The most bytes that are read of a trace.
+const LARGEST_READ_BYTES: u64 = 64 * 1024 * 1024;
 /// The most bytes of a line, its line break included.
 pub const LONGEST_LINE_BYTES: usize = 4096;
 /// The most characters of a field that names something.
@@ -82,6 +84,20 @@ pub fn append(folder: &Folder, firing: &Firing) -> Result<(), StateError> {
 /// Adds a line to the trace that is kept outside of homes, in `$XDG_STATE_HOME/dogwatch`, made if it is missing.
 pub fn append_without_home(state_folder: &Path, firing: &Firing) -> Result<(), StateError> {
     append(&Folder::private(state_folder)?, firing)
+}
+
+/// The newest firing of each harness in the trace of a home. What cannot be read tells nothing.
+pub fn newest(folder: &Folder) -> Vec<Firing> {
+    let bytes = folder.read(FILE_NAME, LARGEST_READ_BYTES).ok().flatten().unwrap_or_default();
+    let mut newest: Vec<Firing> = Vec::new();
+    for line in bytes.rsplit(|byte| *byte == b'\n') {
+        // A line that another version wrote, or that was cut, is passed over.
+        let Ok(firing) = serde_json::from_slice::<Firing>(line) else { continue };
+        if !newest.iter().any(|known| known.harness == firing.harness) {
+            newest.push(firing);
+        }
+    }
+    newest
 }
 
 /// The line, with its line break.

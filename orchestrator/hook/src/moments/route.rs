@@ -13,8 +13,11 @@ pub enum Action {
         /// A compaction, which kept a summary, rather than a clear.
         is_compaction: bool,
     },
-    /// The context came back with the session: the model is asked to run the digest, unless this session has the helm.
-    Nudge,
+    /// The model is asked to run the digest.
+    Nudge {
+        /// The context came back with the session, so that a session that has the helm has been told before.
+        is_silent_at_the_helm: bool,
+    },
     /// Nothing reaches the model here.
     Nothing,
 }
@@ -23,14 +26,15 @@ pub enum Action {
 /// cheap, not taking it is the bug.
 pub fn route(source: Option<&str>, tier: Tier) -> Action {
     let action = match source {
-        Some("resume" | "reload" | "fork" | "load") => Action::Nudge,
+        Some("resume" | "reload" | "fork" | "load") => Action::Nudge { is_silent_at_the_helm: true },
         Some("clear") => Action::Again { is_compaction: false },
         Some("compact") => Action::Again { is_compaction: true },
         _ => Action::Full,
     };
     match tier {
         Tier::Run => action,
-        Tier::Nudge => Action::Nudge,
+        // A lost context has forgotten what it was told, helm or not.
+        Tier::Nudge => Action::Nudge { is_silent_at_the_helm: !matches!(action, Action::Again { .. }) },
         Tier::Uncovered => Action::Nothing,
     }
 }
@@ -41,6 +45,7 @@ mod tests {
 
     use super::*;
 
+    const NUDGE: Action = Action::Nudge { is_silent_at_the_helm: true };
     const CLEAR: Action = Action::Again { is_compaction: false };
     const COMPACT: Action = Action::Again { is_compaction: true };
 
@@ -49,17 +54,18 @@ mod tests {
     #[case(Some("new"), Action::Full)]
     #[case(Some("clear"), CLEAR)]
     #[case(Some("compact"), COMPACT)]
-    #[case(Some("resume"), Action::Nudge)]
-    #[case(Some("reload"), Action::Nudge)]
-    #[case(Some("fork"), Action::Nudge)]
-    #[case(Some("load"), Action::Nudge)]
+    #[case(Some("resume"), NUDGE)]
+    #[case(Some("reload"), NUDGE)]
+    #[case(Some("fork"), NUDGE)]
+    #[case(Some("load"), NUDGE)]
     #[case(None, Action::Full)]
     #[case(Some(""), Action::Full)]
     #[case(Some("Resume"), Action::Full)]
     #[case(Some("something-new"), Action::Full)]
     fn the_source_decides_and_the_tier_caps_it(#[case] source: Option<&str>, #[case] on_run: Action) {
         assert_eq!(route(source, Tier::Run), on_run);
-        assert_eq!(route(source, Tier::Nudge), Action::Nudge);
+        let is_silent_at_the_helm = !matches!(source, Some("clear" | "compact"));
+        assert_eq!(route(source, Tier::Nudge), Action::Nudge { is_silent_at_the_helm });
         assert_eq!(route(source, Tier::Uncovered), Action::Nothing);
     }
 }

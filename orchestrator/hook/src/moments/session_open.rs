@@ -59,11 +59,13 @@ pub(super) fn handle(
             firing.decision = "full".to_owned();
             Open { call, event, place, home, me, kind: Kind::Full, source }.run(firing, usable_now, out)
         }
-        Action::Nudge if home.usable_state().is_some_and(|state| helm::is_mine(state, &me)) => {
+        Action::Nudge { is_silent_at_the_helm: true }
+            if home.usable_state().is_some_and(|state| helm::is_mine(state, &me)) =>
+        {
             firing.decision = "held".to_owned();
             answer(call, Some(event), out)
         }
-        Action::Nudge => {
+        Action::Nudge { .. } => {
             let is_later = call.harness.budget == Budget::Discarded;
             firing.decision = if is_later { "nudge-later" } else { "nudge" }.to_owned();
             // Where its process does not tell which session it is, its own `dogwatch open` has to find it.
@@ -186,7 +188,10 @@ impl<'a> Open<'a> {
         let streams = self.call.harness.budget == Budget::Unlimited && self.call.harness.tier == Tier::Run;
         let mut is_delivered = true;
         if streams {
-            is_delivered &= out.write(opening.head().as_bytes());
+            // It becomes a message among those of the person, and has to be told from theirs.
+            let header =
+                operational::header(&self.home.config.operational.label, operational::Kind::SessionStart);
+            is_delivered &= out.write((header + &opening.head()).as_bytes());
         }
         let interrupt = async {
             match interrupts {

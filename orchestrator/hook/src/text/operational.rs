@@ -75,7 +75,12 @@ pub fn is_label(label: &str) -> bool {
 /// Makes a message of one line, without a line break at its end.
 pub fn encode(label: &str, kind: Kind, body: &str) -> String {
     let body: Vec<&str> = body.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();
-    format!("{MARKER}{label}: {VERSION} {kind}: {}", body.join(" "))
+    header(label, kind) + &body.join(" ")
+}
+
+/// What a message begins with; a text of several lines may follow, if it is cleaned.
+pub fn header(label: &str, kind: Kind) -> String {
+    format!("{MARKER}{label}: {VERSION} {kind}: ")
 }
 
 /// Recognises a message. Strict: the marker is the first character, the label is this one, the version is `v1`, the

@@ -425,7 +425,8 @@ fn pi_gets_the_text_as_it_comes_and_not_as_json() {
         "hook pi session-open --source startup --prerequisite",
         &named(&desk, "one", "session_start", "startup"),
     );
-    assert!(fired.stdout.starts_with("# dogwatch session digest: project ("), "{fired:?}");
+    let header = "\u{2063}DOGWATCH_OP: v1 session-start: # dogwatch session digest: project (";
+    assert!(fired.stdout.starts_with(header), "{fired:?}");
 }
 
 #[test]
@@ -632,6 +633,11 @@ fn an_open_after_a_nudge_is_that_sessions_also_where_sessions_share_a_process() 
         (helm(&desk)["process"]["pid"].as_i64(), helm(&desk)["session"].as_str()),
         (Some(server.pid().into()), Some("ses_1"))
     );
+    // It has been told; after a compaction it has forgotten.
+    for (name, is_nudged) in [("session.created", false), ("session.compacted", true)] {
+        let fired = server.fire("hook opencode session-open", &named(&desk, "ses_1", name, "resume"));
+        assert_eq!(fired.stdout.starts_with(NUDGE), is_nudged, "{name}: {fired:?}");
+    }
     // A second session of the same process is another one.
     server.fire("hook opencode session-open", &named(&desk, "ses_2", "session.created", "new"));
     let opened = server.fire("open", b"");

@@ -5,8 +5,10 @@
 mod crowd;
 mod hook;
 mod init_and_trust;
+mod install;
 mod open;
 mod quiet;
 mod recordings;
 mod run;
+mod status;
 mod support;

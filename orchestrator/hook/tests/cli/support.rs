@@ -244,3 +244,20 @@ impl Drop for Host {
         let _ = self.process.wait();
     }
 }
+
+/// The program under another path: a link, because a copy could not be run while another test forks.
+pub(crate) fn elsewhere(desk: &Desk, folder: &str) -> PathBuf {
+    let folder = desk.scratch.path().join(folder);
+    fs::create_dir_all(&folder).unwrap();
+    let link = folder.join("dogwatch");
+    std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
+    link
+}
+
+/// `dogwatch install` by a program that the `PATH` finds.
+pub(crate) fn install_by(desk: &Desk, program: &Path, arguments: &[&str]) {
+    let mut command = Command::new(program);
+    desk.prepare(command.arg("install").args(arguments)).env("PATH", program.parent().unwrap());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+}

@@ -3,6 +3,8 @@
 //! Its payload is the flat form that most command hooks took over: `session_id`, `transcript_path`, `cwd`,
 //! `hook_event_name`, `source` at session open, `reason` at session end, `agent_id` where a sub-agent is at work.
 
+mod registration;
+
 use std::time::Duration;
 
 use super::event::EventKind;
@@ -32,6 +34,7 @@ pub(super) static HARNESS: Harness = Harness {
     packages: &["@anthropic-ai/claude-code", "@anthropic-ai/claude-agent-sdk"],
     versioned: Some("claude"),
     server: None,
+    registration: &registration::REGISTRATION,
     events: &[
         ("SessionStart", EventKind::SessionOpen),
         ("UserPromptSubmit", EventKind::Prompt),

@@ -3,6 +3,8 @@
 //! Its payload is Claude Code's, with `turn_id`, `model` and `permission_mode`. Its schemas refuse an answer with a key
 //! that they do not know, so an answer has no more than it needs.
 
+mod registration;
+
 use std::time::Duration;
 
 use super::event::EventKind;
@@ -18,7 +20,7 @@ pub(super) static HARNESS: Harness = Harness {
     budget: Budget::Bytes(10_000),
     timeout: Timeout::Seconds {
         default: Duration::from_secs(600),
-        exceptions: &[(EventKind::End, Duration::from_secs(3))],
+        exceptions: &[(EventKind::End, Duration::from_secs(1))],
     },
     // The daemon behind its terminal program.
     shared_process: true,
@@ -29,6 +31,7 @@ pub(super) static HARNESS: Harness = Harness {
     packages: &["@openai/codex"],
     versioned: None,
     server: None,
+    registration: &registration::REGISTRATION,
     events: &[
         ("SessionStart", EventKind::SessionOpen),
         ("UserPromptSubmit", EventKind::Prompt),

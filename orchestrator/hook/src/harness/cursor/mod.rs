@@ -4,6 +4,7 @@
 //! It also runs the hooks in `.claude/settings.json`, with its own payload and reading the answer in its own way.
 
 mod payload;
+mod registration;
 mod reply;
 
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub(super) static HARNESS: Harness = Harness {
     packages: &[],
     versioned: Some("cursor-agent"),
     server: Some(".cursor-server"),
+    registration: &registration::REGISTRATION,
     events: payload::EVENTS,
     claims: payload::claims,
     fields: payload::fields,

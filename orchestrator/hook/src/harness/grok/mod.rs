@@ -4,6 +4,7 @@
 //! what a session open and a prompt answer; only a tool event brings text to the model.
 
 mod payload;
+mod registration;
 
 use std::time::Duration;
 
@@ -17,7 +18,15 @@ pub(super) static HARNESS: Harness = Harness {
     aliases: &[],
     tier: Tier::Nudge,
     budget: Budget::Discarded,
-    timeout: Timeout::Seconds { default: Duration::from_secs(5), exceptions: &[] },
+    timeout: Timeout::Seconds {
+        default: Duration::from_secs(5),
+        // Documented.
+        exceptions: &[
+            (EventKind::Prompt, Duration::from_secs(30)),
+            (EventKind::AfterTool, Duration::from_secs(600)),
+            (EventKind::Stop, Duration::from_secs(600)),
+        ],
+    },
     shared_process: false,
     shows_capabilities: false,
     root_variables: &["GROK_WORKSPACE_ROOT"],
@@ -26,6 +35,7 @@ pub(super) static HARNESS: Harness = Harness {
     packages: &[],
     versioned: None,
     server: None,
+    registration: &registration::REGISTRATION,
     events: payload::EVENTS,
     claims: payload::claims,
     fields: payload::fields,

@@ -4,6 +4,7 @@
 //! plain text.
 
 mod payload;
+mod registration;
 
 use super::event::EventKind;
 use super::reply;
@@ -25,6 +26,7 @@ pub(super) static HARNESS: Harness = Harness {
     packages: &["opencode-ai"],
     versioned: None,
     server: None,
+    registration: &registration::REGISTRATION,
     events: payload::EVENTS,
     claims: |_| false,
     fields: payload::fields,

@@ -1,0 +1,360 @@
+//! A file of a person's that is edited: read as it is, replaced whole or not at all, and only if nobody else wrote in
+//! between.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+
+/// The most bytes of a file that we edit.
+const LIMIT_BYTES: u64 = 16 * 1024 * 1024;
+/// How a file of ours is made where there was none, before the umask.
+const NEW_MODE: u32 = 0o666;
+
+/// Why a file cannot be read or written. Every message begins with the path.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// A folder, a FIFO, a device.
+    #[error("{}: expected a regular file, found {found}", .path.display())]
+    NotRegular {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: &'static str,
+    },
+    /// It leads nowhere.
+    #[error("{}: a link that leads nowhere; make its target, or remove the link", .0.display())]
+    DanglingLink(PathBuf),
+    /// Nobody may write it.
+    #[error("{}: read-only; allow writing (`chmod u+w`), or edit what it is made from", .0.display())]
+    ReadOnly(PathBuf),
+    /// It would become ours.
+    #[error("{}: belongs to user {owner}; run this as that user", .path.display())]
+    OfAnother {
+        /// The file.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+    },
+    /// No configuration is that large.
+    #[error("{}: larger than {} MiB", .0.display(), LIMIT_BYTES / 1024 / 1024)]
+    TooLarge(PathBuf),
+    /// It changed between our look and our write, again and again.
+    #[error("{}: changes all the time; close what writes it, then try again", .0.display())]
+    Contended(PathBuf),
+    /// The operating system said no.
+    #[error("{}: cannot {what}: {}", .path.display(), crate::text::line(&.source.to_string()))]
+    Os {
+        /// What was being done.
+        what: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// A file as it was at one moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// As it was asked for.
+    path: PathBuf,
+    /// With the links of its own name resolved: what is written.
+    real: PathBuf,
+    /// What it holds; `None` where there is none.
+    pub content: Option<Vec<u8>>,
+    data: Option<Metadata>,
+}
+
+/// What became of a write.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Written {
+    /// The file is in place; with the folders that were made for it, outermost first.
+    Done(Vec<PathBuf>),
+    /// Somebody else wrote it meanwhile: nothing was done.
+    Changed,
+}
+
+impl Snapshot {
+    /// Reads a file; that there is none is no error.
+    pub fn read(path: &Path) -> Result<Snapshot, FileError> {
+        let os = |what, source| FileError::Os { what, path: path.to_owned(), source };
+        match fs::symlink_metadata(path) {
+            Err(error) if is_missing(&error) => {
+                return Ok(Snapshot {
+                    path: path.to_owned(),
+                    real: path.to_owned(),
+                    content: None,
+                    data: None,
+                });
+            }
+            Err(error) => return Err(os("look at it", error)),
+            Ok(_) => {}
+        }
+        // A person's configuration may well be a link into a repository of theirs: the target is what is edited.
+        let real = path.canonicalize().map_err(|error| {
+            if is_missing(&error) {
+                FileError::DanglingLink(path.to_owned())
+            } else {
+                os("follow the link", error)
+            }
+        })?;
+        // O_NONBLOCK: a FIFO would wait for a writer.
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+            .open(&real)
+            .map_err(|error| os("open it", error))?;
+        let data = file.metadata().map_err(|error| os("look at it", error))?;
+        if !data.is_file() {
+            let found = if data.is_dir() { "a folder" } else { "something else" };
+            return Err(FileError::NotRegular { path: path.to_owned(), found });
+        }
+        let mut content = Vec::new();
+        file.take(LIMIT_BYTES + 1).read_to_end(&mut content).map_err(|error| os("read it", error))?;
+        if content.len() as u64 > LIMIT_BYTES {
+            return Err(FileError::TooLarge(path.to_owned()));
+        }
+        Ok(Snapshot { path: path.to_owned(), real, content: Some(content), data: Some(data) })
+    }
+
+    /// Whether the file could be written, told by its owner and mode: root may write what nobody should.
+    pub fn check_writable(&self) -> Result<(), FileError> {
+        let Some(data) = &self.data else { return Ok(()) };
+        if data.permissions().mode() & 0o222 == 0 {
+            return Err(FileError::ReadOnly(self.path.clone()));
+        }
+        let us = nix::unistd::geteuid();
+        if data.uid() != us.as_raw() && !us.is_root() {
+            return Err(FileError::OfAnother { path: self.path.clone(), owner: data.uid() });
+        }
+        Ok(())
+    }
+
+    /// Puts new content in its place, by a rename, if it still is as it was read. Owner and mode stay.
+    pub fn replace(&self, content: &[u8]) -> Result<Written, FileError> {
+        self.check_writable()?;
+        let folder = self.real.parent().unwrap_or(Path::new("/"));
+        let made = make_folders(folder)?;
+        let written = self.replace_in(folder, content);
+        if !matches!(written, Ok(true)) {
+            remove_empty(&made);
+        }
+        Ok(if written? { Written::Done(made) } else { Written::Changed })
+    }
+
+    fn replace_in(&self, folder: &Path, content: &[u8]) -> Result<bool, FileError> {
+        let os = |what, source| FileError::Os { what, path: self.path.clone(), source };
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".dogwatch-").suffix(".tmp");
+        builder.permissions(fs::Permissions::from_mode(NEW_MODE));
+        let mut file = builder.tempfile_in(folder).map_err(|error| os("write beside it", error))?;
+        file.write_all(content).map_err(|error| os("write beside it", error))?;
+        if let Some(data) = &self.data {
+            if data.uid() != nix::unistd::geteuid().as_raw() {
+                fchown(file.as_file(), Some(data.uid()), Some(data.gid()))
+                    .map_err(|error| os("keep its owner", error))?;
+            }
+            file.as_file()
+                .set_permissions(fs::Permissions::from_mode(data.permissions().mode() & 0o7777))
+                .map_err(|error| os("keep its mode", error))?;
+        }
+        file.as_file().sync_all().map_err(|error| os("write beside it", error))?;
+        if !self.is_unchanged()? {
+            return Ok(false);
+        }
+        if self.data.is_some() {
+            file.persist(&self.real).map_err(|error| os("replace it", error.error))?;
+        } else if let Err(error) = file.persist_noclobber(&self.real) {
+            return match error.error.kind() {
+                io::ErrorKind::AlreadyExists => Ok(false),
+                _ => Err(os("make it", error.error)),
+            };
+        }
+        sync_folder(folder);
+        Ok(true)
+    }
+
+    /// Removes the file, which is no link, if it still is as it was read; whether it did.
+    pub fn remove(&self) -> Result<bool, FileError> {
+        self.check_writable()?;
+        if !self.is_unchanged()? {
+            return Ok(false);
+        }
+        match fs::remove_file(&self.path) {
+            Ok(()) => Ok(true),
+            Err(error) if is_missing(&error) => Ok(true),
+            Err(source) => Err(FileError::Os { what: "remove it", path: self.path.clone(), source }),
+        }
+    }
+
+    /// Whether the file's name is a link.
+    pub fn is_link(&self) -> bool {
+        self.real != self.path && fs::symlink_metadata(&self.path).is_ok_and(|data| data.is_symlink())
+    }
+
+    fn is_unchanged(&self) -> Result<bool, FileError> {
+        let now = match Snapshot::read(&self.path) {
+            Err(FileError::DanglingLink(_)) => return Ok(false),
+            other => other?,
+        };
+        Ok(now.real == self.real && now.content == self.content)
+    }
+}
+
+/// Removes folders that are empty, innermost first; stops at one that is not.
+pub(super) fn remove_empty(folders: &[PathBuf]) {
+    for folder in folders.iter().rev() {
+        if fs::remove_dir(folder).is_err() {
+            return;
+        }
+    }
+}
+
+/// Makes a folder and what is missing above it; what was made, outermost first.
+fn make_folders(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+    let mut made = Vec::new();
+    for folder in missing.into_iter().rev() {
+        match fs::create_dir(folder) {
+            Ok(()) => made.push(folder.to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(source) => {
+                remove_empty(&made);
+                return Err(FileError::Os { what: "make the folder", path: folder.to_owned(), source });
+            }
+        }
+    }
+    Ok(made)
+}
+
+/// So that the rename outlasts a power cut. Where a folder cannot be synced, the file is there all the same.
+fn sync_folder(folder: &Path) {
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rstest::rstest;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn file(content: &str) -> (TempDir, PathBuf) {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().canonicalize().unwrap().join("settings.json");
+        fs::write(&path, content).unwrap();
+        (scratch, path)
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_keeps_its_mode_and_leaves_nothing_beside_it() {
+        let (scratch, path) = file("old");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let snapshot = Snapshot::read(&path).unwrap();
+        assert_eq!(snapshot.replace(b"new").unwrap(), Written::Done(Vec::new()));
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o640);
+        assert_eq!(names(scratch.path()), ["settings.json"]);
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_meanwhile_stays() {
+        let (scratch, path) = file("old");
+        let snapshot = Snapshot::read(&path).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        assert_eq!(snapshot.replace(b"ours").unwrap(), Written::Changed);
+        assert!(!snapshot.remove().unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
+        assert_eq!(names(scratch.path()), ["settings.json"]);
+    }
+
+    #[test]
+    fn what_appeared_meanwhile_stays() {
+        let (_scratch, path) = file("");
+        fs::remove_file(&path).unwrap();
+        let snapshot = Snapshot::read(&path).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        assert_eq!(snapshot.replace(b"ours").unwrap(), Written::Changed);
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn folders_are_made_and_told() {
+        let (scratch, path) = file("");
+        let folder = scratch.path().canonicalize().unwrap();
+        let deep = folder.join("a/b/c.json");
+        let snapshot = Snapshot::read(&deep).unwrap();
+        assert_eq!(snapshot.content, None);
+        let Written::Done(made) = snapshot.replace(b"x").unwrap() else { panic!("nobody else is here") };
+        assert_eq!(made, [folder.join("a"), folder.join("a/b")]);
+        fs::remove_file(&deep).unwrap();
+        fs::write(folder.join("a/theirs"), "").unwrap();
+        remove_empty(&made);
+        assert_eq!(names(&folder.join("a")), ["theirs"], "a folder that others use stays");
+        drop(path);
+    }
+
+    #[test]
+    fn a_link_stays_one() {
+        let (scratch, path) = file("old");
+        let link = scratch.path().join("link.json");
+        symlink(&path, &link).unwrap();
+        let snapshot = Snapshot::read(&link).unwrap();
+        assert!(snapshot.is_link());
+        snapshot.replace(b"new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[rstest]
+    #[case::folder("a folder")]
+    #[case::fifo("something else")]
+    fn what_is_no_file_is_named(#[case] found: &str) {
+        let (scratch, _) = file("");
+        let path = scratch.path().join("odd");
+        if found == "a folder" {
+            fs::create_dir(&path).unwrap();
+        } else {
+            nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        }
+        let error = Snapshot::read(&path).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("expected a regular file, found {found}")), "{error}");
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_named() {
+        let (scratch, _) = file("");
+        let path = scratch.path().join("link");
+        symlink("nowhere", &path).unwrap();
+        assert!(matches!(Snapshot::read(&path), Err(FileError::DanglingLink(_))));
+    }
+
+    #[test]
+    fn a_file_that_nobody_may_write_is_left_alone() {
+        let (_scratch, path) = file("old");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+        let error = Snapshot::read(&path).unwrap().replace(b"new").unwrap_err();
+        assert!(matches!(error, FileError::ReadOnly(_)), "also as root: {error}");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+    }
+}
