@@ -84,8 +84,8 @@ pub(crate) fn children_with_zombies(parent: i32) -> Vec<i32> {
     all()
         .filter(|pid| {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-            fields.skip(1).next().and_then(|id| id.parse().ok()) == Some(parent)
+            let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+            fields.nth(1).and_then(|id| id.parse().ok()) == Some(parent)
         })
         .collect()
 }

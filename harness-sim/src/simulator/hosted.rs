@@ -71,19 +71,18 @@ impl Simulator {
             scene.begun = Begun::default();
             play = hosted.play(scene).unwrap_or(play);
         }
-        let mut hosting = match self.hosted.take() {
-            Some(hosting) => hosting,
-            None => {
-                let Some(node) = node() else {
-                    firing.not_run = Some(format!(
-                        "{} runs its hooks in its own process, which is played with Node, and node is not on PATH",
-                        self.harness.name()
-                    ));
-                    return Ok(firing);
-                };
-                let program = self.program(hosted, scene, &shared);
-                Hosting { node: Node::start(&shared, &node, program)?, begun: Begun::default() }
-            }
+        let mut hosting = if let Some(hosting) = self.hosted.take() {
+            hosting
+        } else {
+            let Some(node) = node() else {
+                firing.not_run = Some(format!(
+                    "{} runs its hooks in its own process, which is played with Node, and node is not on PATH",
+                    self.harness.name()
+                ));
+                return Ok(firing);
+            };
+            let program = self.program(hosted, scene, &shared);
+            Hosting { node: Node::start(&shared, &node, program)?, begun: Begun::default() }
         };
         let bound = self.options.timeout.unwrap_or(BOUND);
         let (lines, ended) = hosting.play(&play, Instant::now() + bound).map_err(LaunchError::Host)?;

@@ -176,7 +176,7 @@ impl Hosted for OpenCode {
 }
 
 /// How OpenCode ran when this was recorded; where that was not noted, as most people run it.
-fn mode<'a>(scene: Scene<'a>) -> &'a str {
+fn mode(scene: Scene<'_>) -> &str {
     let recorded = scene.recording.provenance.mode.as_str();
     ["run", "serve", "tui"].into_iter().find(|mode| *mode == recorded).unwrap_or("tui")
 }

@@ -37,12 +37,13 @@ impl Hosted for Pi {
             ));
         }
         if let Some(home) = place.home {
-            let agent = variable("PI_CODING_AGENT_DIR")
-                .map(|folder| match folder.to_str().and_then(|path| path.strip_prefix("~/")) {
+            let agent = match variable("PI_CODING_AGENT_DIR") {
+                None => home.join(".pi/agent"),
+                Some(folder) => match folder.to_str().and_then(|path| path.strip_prefix("~/")) {
                     Some(rest) => home.join(rest),
                     None => PathBuf::from(folder),
-                })
-                .unwrap_or_else(|| home.join(".pi/agent"));
+                },
+            };
             extensions(&mut modules, &agent.join("extensions"));
         }
         modules
@@ -147,7 +148,7 @@ impl Hosted for Pi {
 }
 
 /// How Pi ran when this was recorded.
-fn mode<'a>(scene: Scene<'a>) -> &'a str {
+fn mode(scene: Scene<'_>) -> &str {
     let recorded = scene.payload["ctx_observed"]["mode"].as_str().unwrap_or_default();
     ["print", "rpc", "json", "tui"].into_iter().find(|mode| *mode == recorded).unwrap_or("print")
 }
@@ -161,7 +162,9 @@ fn extensions(modules: &mut Modules, folder: &Path) {
             "{}: the folder has an entry of its own; the files beside it are not loaded",
             folder.display()
         ));
-        entries.into_iter().for_each(|entry| modules.add(entry));
+        for entry in entries {
+            modules.add(entry);
+        }
         return;
     }
     let is_seen = |path: &Path| {
@@ -176,7 +179,9 @@ fn extensions(modules: &mut Modules, folder: &Path) {
     for inner in folders.iter().filter(|path| is_seen(path)) {
         found.extend(entries_of(inner).unwrap_or_default());
     }
-    found.into_iter().for_each(|path| modules.add(path));
+    for path in found {
+        modules.add(path);
+    }
 }
 
 /// What a folder is as an extension: what its `package.json` names, or its index.
