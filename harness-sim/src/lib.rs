@@ -31,6 +31,12 @@
 //! A program that has no `main` of its own, as a test under `cargo test`, needs an installed `harness-sim` instead: on
 //! the search path, named by `HARNESS_SIM`, or by [`Simulator::host_program`].
 //!
+//! # Scenarios
+//!
+//! A hook is right or wrong over a session. A [`Scenario`] is a TOML file with a project in it, the events of a session,
+//! and what is expected of each; [`Simulator::run`] plays it with all that the harness does between events: a stop that
+//! was refused comes again, a compaction opens the session again.
+//!
 //! # What is played, and what is not known
 //!
 //! [`Harness::rules`] has every rule with the version and the day it was seen; what is `not known` says so. Cursor was

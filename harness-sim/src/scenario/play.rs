@@ -127,6 +127,8 @@ impl Player<'_> {
         for command in &self.scenario.setup {
             let done = self.template.run_beforehand(&self.place.fill(command), SETUP_BOUND)?;
             if let Some(why) = done {
+                // What it said may hold what a terminal obeys.
+                let why = why.replace(char::is_control, "\u{fffd}");
                 return Ok(Some(format!("the set-up {command:?} failed: {why}")));
             }
         }

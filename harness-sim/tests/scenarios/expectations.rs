@@ -194,6 +194,8 @@ fn a_fault_of_what_comes_of_a_step_counts_too() {
     assert_eq!(unmet(event, command, "{ silent = true }"), ["SessionStart: no hook fails | failed: exit 3"]);
     let named = "{ silent = true, then = [{ event = \"SessionStart\", failed = true }] }";
     assert!(unmet(event, command, named).is_empty());
+    let unnamed = "{ silent = true, then = [{ event = \"SessionStart\", exit = 3 }] }";
+    assert_eq!(unmet(event, command, unnamed), ["SessionStart: no hook fails | failed: exit 3"]);
 }
 
 #[test]

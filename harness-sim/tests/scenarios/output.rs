@@ -10,7 +10,7 @@ use crate::program;
 const PASSES: &str = "harness = \"claude\"\ncommand = \"echo hello\"\n[[steps]]\nevent = \"SessionStart-startup-headless\"\nexpect.context = \"hello\"\n[[steps]]\nevent = \"UserPromptSubmit-headless\"\n";
 /// Says what XML does not take as it is, and what it does not take at all.
 const FAILS: &str = "about = \"A <hook> & \\\"its\\\" words.\"\nharness = \"codex\"\ncommand = '''printf '<b>&amp; \\033]]> \"é\"' '''\n[[steps]]\nevent = \"SessionStart-startup-tui\"\nexpect = { context = \"<&>\", denied = \"\\u0001\" }\n";
-const ERRS: &str = "harness = \"claude\"\nsetup = \"echo '<no>' >&2; exit 1\"\n[[steps]]\nevent = \"SessionStart-startup-headless\"\n";
+const ERRS: &str = "name = \"errs\\u0001\"\nharness = \"claude\"\nsetup = \"printf '<no>\\\\033[31m' >&2; exit 1\"\n[[steps]]\nevent = \"SessionStart-startup-headless\"\n";
 const NOT_RUN: &str = "harness = \"pi\"\ncommand = \"true\"\n[[steps]]\nevent = \"session_start-startup-print\"\nexpect.context = \"x\"\n";
 const NO_HOOK: &str =
     "harness = \"grok\"\n[project]\n[[steps]]\nevent = \"SessionStart-new\"\nexpect.silent = true\n";
@@ -68,7 +68,7 @@ fn the_text_is_short_where_all_is_well_and_whole_where_it_is_not() {
     // A step without an expectation shows what came of it; one that is met does not.
     assert_eq!(all.matches("the model sees").count(), 2, "{all}");
     assert!(all.contains("– not-run") && all.contains("  not run: Pi"), "{all}");
-    assert!(all.contains("failed: the set-up"), "{all}");
+    assert!(all.contains("failed: the set-up") && all.contains("exit 1: <no>\u{fffd}[31m"), "{all}");
     assert!(!all.contains('\u{1b}'));
     assert_eq!(text(&["run", "-v", "passes.toml"]).matches("the model sees").count(), 2);
 }
@@ -150,8 +150,9 @@ fn the_junit_file_is_valid_and_says_what_failed() {
     assert!(failure.text().unwrap().contains("fails.toml:6: expected"));
     let out = suites[1].descendants().find(|node| node.has_tag_name("system-out")).unwrap();
     assert!(out.text().unwrap().contains("<b>&amp; \u{fffd}]]> \"é\""), "{:?}", out.text());
+    assert_eq!(suites[2].attribute("name"), Some("errs\u{fffd}"));
     let error = suites[2].descendants().find(|node| node.has_tag_name("error")).unwrap();
-    assert!(error.attribute("message").unwrap().contains("exit 1: <no>"));
+    assert!(error.attribute("message").unwrap().contains("exit 1: <no>\u{fffd}[31m"));
 }
 
 fn proved(file: &Path) -> Vec<(String, String, bool)> {

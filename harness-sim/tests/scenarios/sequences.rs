@@ -292,15 +292,22 @@ fn cursor_reads_before_it_writes() {
 #[test]
 fn a_call_of_a_tool_has_one_id_and_a_turn_has_one() {
     let project = tempfile::tempdir().unwrap();
-    let steps =
-        ["UserPromptSubmit", "PreToolUse-Bash", "PostToolUse-Bash", "PreToolUse-Bash", "UserPromptSubmit"];
+    let steps = [
+        "UserPromptSubmit",
+        "PreToolUse-Bash",
+        "PostToolUse-Bash",
+        "PreToolUse-Bash",
+        "PreToolUse-Bash",
+        "UserPromptSubmit",
+    ];
     let steps = steps.map(|event| format!("[[steps]]\nevent = \"{event}-headless\"\n")).concat();
     play_in(project.path(), &format!("harness = \"claude\"\ncommand = '''{KEEP}'''\n{steps}"));
     let payloads = payloads(project.path());
     let of = |at: usize, key: &str| payloads[at][key].as_str().unwrap().to_owned();
     assert_eq!(of(1, "tool_use_id"), of(2, "tool_use_id"));
     assert_ne!(of(1, "tool_use_id"), of(3, "tool_use_id"));
-    assert_eq!(of(0, "prompt_id"), of(3, "prompt_id"));
-    assert_ne!(of(0, "prompt_id"), of(4, "prompt_id"));
+    assert_ne!(of(3, "tool_use_id"), of(4, "tool_use_id"));
+    assert_eq!(of(0, "prompt_id"), of(4, "prompt_id"));
+    assert_ne!(of(0, "prompt_id"), of(5, "prompt_id"));
     assert!(payloads.iter().all(|payload| payload["session_id"] == payloads[0]["session_id"]));
 }
