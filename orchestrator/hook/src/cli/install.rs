@@ -10,6 +10,7 @@ use clap::builder::PossibleValuesParser;
 
 use super::{Failure, Surroundings, write_error, write_out};
 use crate::config::printable;
+use crate::digest::repository;
 use crate::env;
 use crate::harness::registration::{Form, Hook};
 use crate::harness::{Harness, TABLE};
@@ -164,6 +165,17 @@ fn project_of(surroundings: &Surroundings) -> Result<PathBuf, Failure> {
         return Err(Failure::new(format!(
             "{} is your home folder and no project; leave out --project to install for yourself",
             root.display()
+        )));
+    }
+    if root.parent().is_none() {
+        return Err(Failure::new("/ is no project; run this in one".to_owned()));
+    }
+    if GitPlace::find(&root).is_none()
+        && let Some(bare) = root.ancestors().find(|above| repository::is_git_dir(above))
+    {
+        let bare = bare.display();
+        return Err(Failure::new(format!(
+            "{bare}: a bare repository has no work tree; run this in a checkout of it"
         )));
     }
     Ok(root)

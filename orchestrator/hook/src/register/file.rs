@@ -3,13 +3,15 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown};
 use std::path::{Path, PathBuf};
 
 use nix::libc;
 
 /// The most bytes of a file that we edit.
 const LIMIT_BYTES: u64 = 16 * 1024 * 1024;
+/// How the name of a file that is being written begins and ends.
+const TEMPORARY: (&str, &str) = (".dogwatch-", ".tmp");
 /// How a file of ours is made where there was none, before the umask.
 const NEW_MODE: u32 = 0o666;
 
@@ -147,16 +149,21 @@ impl Snapshot {
 
     fn replace_in(&self, folder: &Path, content: &[u8]) -> Result<bool, FileError> {
         let os = |what, source| FileError::Os { what, path: self.path.clone(), source };
+        remove_abandoned(folder);
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".dogwatch-").suffix(".tmp");
+        builder.prefix(TEMPORARY.0).suffix(TEMPORARY.1);
         builder.permissions(fs::Permissions::from_mode(NEW_MODE));
         let mut file = builder.tempfile_in(folder).map_err(|error| os("write beside it", error))?;
         file.write_all(content).map_err(|error| os("write beside it", error))?;
+        // Root at work for somebody: what was theirs stays theirs, and what is new belongs to whom the folder belongs.
+        let owner = match &self.data {
+            Some(data) => Some((data.uid(), data.gid())),
+            None => owner_for_root(folder),
+        };
+        if let Some((uid, gid)) = owner.filter(|(uid, _)| *uid != nix::unistd::geteuid().as_raw()) {
+            fchown(file.as_file(), Some(uid), Some(gid)).map_err(|error| os("keep its owner", error))?;
+        }
         if let Some(data) = &self.data {
-            if data.uid() != nix::unistd::geteuid().as_raw() {
-                fchown(file.as_file(), Some(data.uid()), Some(data.gid()))
-                    .map_err(|error| os("keep its owner", error))?;
-            }
             file.as_file()
                 .set_permissions(fs::Permissions::from_mode(data.permissions().mode() & 0o7777))
                 .map_err(|error| os("keep its mode", error))?;
@@ -219,7 +226,14 @@ fn make_folders(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let mut made = Vec::new();
     for folder in missing.into_iter().rev() {
         match fs::create_dir(folder) {
-            Ok(()) => made.push(folder.to_owned()),
+            Ok(()) => {
+                made.push(folder.to_owned());
+                let above = folder.parent().and_then(owner_for_root);
+                if let Some((uid, gid)) = above {
+                    // A folder that cannot be given away is there all the same.
+                    let _ = chown(folder, Some(uid), Some(gid));
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(source) => {
                 remove_empty(&made);
@@ -228,6 +242,26 @@ fn make_folders(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
         }
     }
     Ok(made)
+}
+
+/// Whom something new in a folder is to belong to, where root makes it.
+fn owner_for_root(folder: &Path) -> Option<(u32, u32)> {
+    let data = fs::metadata(folder).ok()?;
+    (nix::unistd::geteuid().is_root() && data.uid() != 0).then(|| (data.uid(), data.gid()))
+}
+
+/// Removes what a killed run left beside the file: only one run of a person's is at work at a time.
+fn remove_abandoned(folder: &Path) {
+    let us = nix::unistd::geteuid().as_raw();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_ours =
+            name.to_str().is_some_and(|name| name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1));
+        if is_ours && entry.metadata().is_ok_and(|data| data.is_file() && data.uid() == us) {
+            // One that stays harms nobody.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// So that the rename outlasts a power cut. Where a folder cannot be synced, the file is there all the same.
@@ -275,6 +309,31 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o640);
         assert_eq!(names(scratch.path()), ["settings.json"]);
+    }
+
+    #[test]
+    fn what_a_killed_run_left_goes_with_the_next() {
+        let (scratch, path) = file("old");
+        fs::write(scratch.path().join(".dogwatch-x1.tmp"), "part").unwrap();
+        fs::write(scratch.path().join(".dogwatch-home"), "theirs").unwrap();
+        Snapshot::read(&path).unwrap().replace(b"new").unwrap();
+        assert_eq!(names(scratch.path()), [".dogwatch-home", "settings.json"]);
+    }
+
+    #[test]
+    fn what_root_makes_for_somebody_is_theirs() {
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        let (scratch, _) = file("");
+        let folder = scratch.path().join("theirs");
+        fs::create_dir(&folder).unwrap();
+        chown(&folder, Some(65_534), Some(65_534)).unwrap();
+        let path = folder.join("a/b.json");
+        Snapshot::read(&path).unwrap().replace(b"new").unwrap();
+        for path in [path.as_path(), path.parent().unwrap()] {
+            assert_eq!(fs::metadata(path).unwrap().uid(), 65_534);
+        }
     }
 
     #[test]

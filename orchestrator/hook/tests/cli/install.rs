@@ -458,6 +458,20 @@ fn the_home_folder_is_no_project() {
     assert!(stderr(&output).contains("is your home folder and no project"), "{}", stderr(&output));
 }
 
+#[test]
+fn what_is_no_work_tree_is_no_project() {
+    let desk = Desk::new();
+    let made = desk.run(Command::new("git").args(["init", "-q", "--bare"]));
+    assert!(made.status.success(), "{}", stderr(&made));
+    let bare = desk.dogwatch(&["install", "claude", PROJECT]);
+    let mut command = Command::new(PROGRAM);
+    desk.prepare(command.args(["install", "claude", PROJECT])).current_dir("/");
+    let top = command.output().unwrap();
+    assert_eq!((bare.status.code(), top.status.code()), (Some(1), Some(1)));
+    assert!(stderr(&bare).contains("a bare repository has no work tree"), "{}", stderr(&bare));
+    assert_eq!(stderr(&top), "dogwatch: / is no project; run this in one\n");
+}
+
 #[rstest]
 #[case(&["install", "cluade"], "invalid value 'cluade' for '[HARNESS]...'")]
 #[case(&["install", "claude", "--user", "--project"], "cannot be used with '--project'")]
