@@ -41,7 +41,7 @@
 //!
 //! [`Harness::rules`] has every rule with the version and the day it was seen; what is `not known` says so. Cursor was
 //! never run here: its payloads are written from documentation, and every report of it says so. Pi and OpenCode have no
-//! command hooks.
+//! command hooks: the JavaScript that they would load is run in a host that is played with Node.
 //!
 //! # Processes
 //!

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{FAULT, FINE, NO_HOOKS, Problem, print, print_json};
+use super::{FAULT, FINE, NO_HOOKS, NOT_RUN, Problem, print, print_json};
 use crate::harness::Harness;
 use crate::report::{Firing, Report, Style, Unmet, junit, paint, prove, write_report};
 use crate::scenario::{Scenario, ScenarioError, play_all};
@@ -185,8 +185,13 @@ fn code(reports: &[Report]) -> u8 {
     };
     let failed: Vec<&Report> =
         reports.iter().filter(|report| !report.passed() && report.not_run.is_none()).collect();
-    if failed.is_empty() {
-        return if reports.iter().any(Report::passed) { FINE } else { NO_HOOKS };
+    if !failed.iter().all(unheard) {
+        FAULT
+    } else if reports.iter().flat_map(Report::firings).any(|firing| firing.not_run.is_some()) {
+        NOT_RUN
+    } else if failed.is_empty() && reports.iter().any(Report::passed) {
+        FINE
+    } else {
+        NO_HOOKS
     }
-    if failed.iter().all(unheard) { NO_HOOKS } else { FAULT }
 }

@@ -187,7 +187,7 @@ fn step(fields: &Fields<'_>, of: Option<(Harness, &'static str)>) -> Option<Step
     let recording = event(fields, of);
     let set = fields.get("set").and_then(|field| fields_of_payload(&field)).unwrap_or_default();
     let unset = fields.texts("unset").unwrap_or_default();
-    let (options, stdin) = options(fields, unset);
+    let (options, stdin) = options(fields, unset, of);
     let max = fields.get("max").and_then(|field| {
         let most = field.count().and_then(|most| u32::try_from(most).ok());
         if most == Some(0) {
@@ -236,10 +236,20 @@ fn fields_of_payload(field: &Field<'_>) -> Option<Map<String, Value>> {
     Some(map)
 }
 
-fn options(fields: &Fields<'_>, unset: Vec<String>) -> (Options, Option<String>) {
+fn options(
+    fields: &Fields<'_>,
+    unset: Vec<String>,
+    of: Option<(Harness, &'static str)>,
+) -> (Options, Option<String>) {
     let mut options = Options { unset, ..Options::default() };
     let Some(table) = fields.table("options") else { return (options, None) };
     options.timeout = table.duration("timeout");
+    if let Some((harness, _)) = of.filter(|(harness, _)| harness.hosted().is_some()) {
+        for field in ["stdin", "feed", "reader"].into_iter().filter_map(|key| table.get(key)) {
+            let name = harness.name();
+            field.problem(format!("{}: {name} starts no commands, so nothing is fed or read", field.name));
+        }
+    }
     options.feed = table.get("feed").and_then(|field| field.word(FEEDS)).unwrap_or_default();
     options.reader = table
         .get("reader")

@@ -12,7 +12,7 @@ use super::place::Place;
 use super::{Action, Fire, Scenario, ScenarioError, Step};
 use crate::recording::How;
 use crate::report::{Report, StepReport, Unmet};
-use crate::sequence::{Asked, Course, Sequence};
+use crate::sequence::{Asked, Course, Played, Sequence};
 use crate::simulator::{FireError, Options, Simulator, Version};
 
 /// How long a command of the set-up may take.
@@ -183,7 +183,9 @@ impl Player<'_> {
     }
 
     fn add(&self, report: &mut Report, step: &Step, fire: &Fire, course: Course) {
-        let not_run = course.played.iter().find_map(|played| played.firing.not_applicable.clone());
+        let not_run = course.played.iter().find_map(|Played { firing, .. }| {
+            firing.not_run.clone().or_else(|| firing.not_applicable.clone())
+        });
         let unmet = match (&not_run, &fire.expect) {
             (Some(_), _) => Vec::new(),
             (None, Some(expect)) => check(&self.filled(expect), &course),

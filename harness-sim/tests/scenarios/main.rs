@@ -5,6 +5,7 @@
 mod errors;
 mod expectations;
 mod files;
+mod hosted;
 mod output;
 mod places;
 mod sequences;
