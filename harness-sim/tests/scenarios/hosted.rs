@@ -116,7 +116,8 @@ fn without_node_a_scenario_was_not_run_and_is_no_pass() {
     command.current_dir(folder.path()).env("PATH", empty.path());
     let output = command.args(["run", "pi.toml"]).output().unwrap();
     assert_eq!(output.status.code(), Some(4));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("node is not on PATH"));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("node is not on PATH") && said.contains("0 passed, 1 not run"), "{said}");
 }
 
 #[test]
