@@ -1,0 +1,149 @@
+//! File systems that fail: a full disk, a read-only one. They are set up inside the host, in a mount namespace of its own,
+//! so that nobody else sees them and they end with it.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::{getegid, geteuid};
+use serde::{Deserialize, Serialize};
+
+/// How large the small disk is, beside what it begins with.
+const DISK_BYTES: u64 = 256 * 1024;
+/// What is carried over onto it may be so large, and no larger.
+const MOST_BYTES: u64 = 32 * 1024 * 1024;
+
+/// A folder, and what is wrong with it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Stage {
+    pub(crate) folder: PathBuf,
+    pub(crate) way: Way,
+}
+
+/// What is wrong with a folder's file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Way {
+    /// A small disk without a free block.
+    Full,
+    /// A disk that cannot be written.
+    ReadOnly,
+}
+
+/// A file or folder that is carried over.
+enum Kept {
+    Folder,
+    Link(PathBuf),
+    File(Vec<u8>),
+}
+
+/// Copies what is in a folder into another, up to 32 MiB.
+pub(crate) fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    put(to, &carry(from)?)
+}
+
+/// Sets them up. What fails leaves a host that is of no use.
+pub(super) fn set(stages: &[Stage]) -> io::Result<()> {
+    own_namespace()?;
+    for Stage { folder, way } in stages {
+        match way {
+            Way::Full => {
+                let kept = carry(folder)?;
+                small_disk(folder, &kept)?;
+                fill(folder)?;
+            }
+            Way::ReadOnly => {
+                let kept = carry(folder)?;
+                small_disk(folder, &kept)?;
+                let flags = MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
+                mount(None::<&str>, folder, None::<&str>, flags, None::<&str>)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A mount namespace, of which nothing comes out. Who is not root needs a user namespace around it.
+fn own_namespace() -> io::Result<()> {
+    let (user, group) = (geteuid(), getegid());
+    if !user.is_root() || unshare(CloneFlags::CLONE_NEWNS).is_err() {
+        unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)?;
+        fs::write("/proc/self/setgroups", "deny")?;
+        fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+        fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
+    }
+    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
+    Ok(())
+}
+
+fn small_disk(folder: &Path, kept: &[(PathBuf, u32, Kept)]) -> io::Result<()> {
+    let size: u64 = kept
+        .iter()
+        .map(|(_, _, kept)| match kept {
+            Kept::File(bytes) => (bytes.len() as u64).next_multiple_of(4096),
+            _ => 4096,
+        })
+        .sum();
+    let data = format!("size={},mode=755", size + DISK_BYTES);
+    mount(Some("harness-sim"), folder, Some("tmpfs"), MsFlags::empty(), Some(data.as_str()))?;
+    put(folder, kept)
+}
+
+/// Puts there what was kept.
+fn put(folder: &Path, kept: &[(PathBuf, u32, Kept)]) -> io::Result<()> {
+    for (name, mode, kept) in kept {
+        let path = folder.join(name);
+        match kept {
+            Kept::Folder => fs::create_dir(&path)?,
+            Kept::Link(target) => std::os::unix::fs::symlink(target, &path)?,
+            Kept::File(bytes) => fs::write(&path, bytes)?,
+        }
+        if !matches!(kept, Kept::Link(_)) {
+            fs::set_permissions(&path, fs::Permissions::from_mode(*mode))?;
+        }
+    }
+    Ok(())
+}
+
+fn fill(folder: &Path) -> io::Result<()> {
+    let mut file = fs::File::create(folder.join(".full"))?;
+    let block = [0_u8; 4096];
+    loop {
+        match file.write(&block) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What is in a folder, folders before what is in them.
+fn carry(folder: &Path) -> io::Result<Vec<(PathBuf, u32, Kept)>> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    let mut bytes = 0;
+    while let Some(name) = folders.pop() {
+        for entry in fs::read_dir(folder.join(&name))? {
+            let entry = entry?;
+            let (name, data) = (name.join(entry.file_name()), entry.metadata()?);
+            let kept = if data.is_dir() {
+                folders.push(name.clone());
+                Kept::Folder
+            } else if data.is_symlink() {
+                Kept::Link(fs::read_link(entry.path())?)
+            } else if data.is_file() {
+                bytes += data.size();
+                if bytes > MOST_BYTES {
+                    return Err(io::Error::other("the project and the home are larger than 32 MiB"));
+                }
+                Kept::File(fs::read(entry.path())?)
+            } else {
+                continue;
+            };
+            found.push((name, data.mode() & 0o7777, kept));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,130 @@
+//! The program: its exit codes, its JSON, its errors.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which the lint does not take for tests")]
+
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_harness-sim"));
+    command.current_dir(folder).args(arguments).timeout(std::time::Duration::from_secs(300));
+    command.output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stdout)))
+}
+
+#[test]
+fn the_exit_code_says_what_came_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let code = |arguments: &[&str]| run(folder.path(), arguments).status.code().unwrap();
+    let open = "SessionStart-startup-headless";
+    assert_eq!(code(&["fire", "claude", open, "--", "echo hi"]), 0);
+    assert_eq!(code(&["fire", "claude", open, "--", "exit 1"]), 1);
+    assert_eq!(code(&["fire", "claude", open, "--", "setsid sleep 60 & :"]), 1);
+    assert_eq!(code(&["fire", "claude", "SessionStart-none", "--", "true"]), 2);
+    assert_eq!(code(&["fire", "clod", open]), 2);
+    assert_eq!(code(&["fire", "claude", open, "--project", "/no/such/folder", "--", "true"]), 2);
+    assert_eq!(code(&["fire", "claude", open]), 3);
+    assert_eq!(code(&["fire", "pi", "session_start-startup-print", "--", "true"]), 3);
+}
+
+#[test]
+fn an_error_says_what_there_is_instead() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |arguments: &[&str]| String::from_utf8(run(folder.path(), arguments).stderr).unwrap();
+    assert!(said(&["fire", "claud", "x"]).contains("did you mean claude"));
+    assert!(said(&["fire", "claude", "SesionStart-startup"]).contains("SessionStart-startup-"));
+    assert!(said(&["fire", "claude", "SessionStart-compact"]).contains("SessionStart-compact-tui"));
+    assert!(said(&["fire", "claude", "Stop", "--version", "1"]).contains("2.1.332"));
+}
+
+#[test]
+fn a_firing_in_json_has_the_fields_that_are_promised() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(
+        folder.path(),
+        &["fire", "claude", "SessionStart-startup-headless", "--json", "--", "printf hello"],
+    );
+    let firings = json(&output);
+    let firing = &firings[0];
+    assert_eq!(firing["event"], "SessionStart");
+    assert_eq!(firing["commands"][0]["exit"], 0);
+    assert_eq!(firing["commands"][0]["stdout_bytes"], 5);
+    let effect = &firing["effects"][0];
+    assert_eq!(
+        (&effect["kind"], &effect["bytes"], &effect["delivered"]),
+        (&"context".into(), &5.into(), &"whole".into())
+    );
+    assert_eq!(firing["survivors"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn harness_and_event_are_put_into_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(
+        folder.path(),
+        &["fire", "claude", "UserPromptSubmit-headless", "--json", "--", "echo", "{harness}", "{event}"],
+    );
+    assert_eq!(json(&output)[0]["effects"][0]["text"], "claude UserPromptSubmit");
+}
+
+#[test]
+fn a_project_without_hooks_is_told_where_they_were_looked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["fire", "codex", "Stop-first-tui"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("no hook") && text.contains(".codex/hooks.json (not there)"), "{text}");
+}
+
+#[test]
+fn a_report_is_plain_text_where_nobody_looks_at_colours() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["fire", "cursor", "preToolUse-Shell", "--", "true"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.contains('\u{1b}') && text.contains("documented, never seen"), "{text}");
+    assert!(text.contains("denied"), "{text}");
+}
+
+#[test]
+fn the_matrix_fires_every_recording_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["matrix", "--json", "--", "echo {harness}"]);
+    let firings = json(&output);
+    let firings = firings.as_array().unwrap();
+    assert_eq!(firings.len(), harness_sim::recordings().len());
+    for (firing, recording) in firings.iter().zip(harness_sim::recordings()) {
+        assert_eq!(firing["recording"], recording.name);
+        let commands = firing["commands"].as_array().unwrap();
+        match firing["not_applicable"].as_str() {
+            None => assert_eq!(commands[0]["command"], format!("echo {}", recording.harness)),
+            Some(_) => assert!(commands.is_empty() && ["pi", "opencode"].contains(&recording.harness.id())),
+        }
+    }
+    // Cursor and Codex take no plain text everywhere.
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_matrix_at_a_hook_that_says_nothing_is_fine() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["matrix", "--", "true"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains(" 0 failed, 0 leaked, 0 without a hook"), "{text}");
+}
+
+#[test]
+fn the_list_says_where_everything_came_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = String::from_utf8(run(folder.path(), &["list"]).stdout).unwrap();
+    assert!(text.contains("SessionStart-fork-headless") && text.contains("recorded 2026-11-30"), "{text}");
+    let rules = json(&run(folder.path(), &["list", "claude", "--rules", "--json"]));
+    let rules = rules[0]["rules"].as_array().unwrap();
+    assert!(rules.iter().all(|rule| rule["seen"].as_str().is_some_and(|seen| !seen.is_empty())));
+}
