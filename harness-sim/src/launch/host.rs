@@ -15,7 +15,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 
 use super::hook::{Channel, Interest, Running, start};
-use super::session::SCRATCH;
+use super::session::{ALIVE, SCRATCH};
 use super::stage::{self, Stage};
 use super::wire::{Hello, Message, receive, send};
 use crate::env;
@@ -40,13 +40,15 @@ pub(crate) fn serve_if_host() {
 enum End {
     /// As it should.
     Told,
-    /// The simulator was killed, and its scratch folder is still there.
+    /// Nobody is there any more: the simulator was killed, and its scratch folder may still be there, or it gave us up.
     SimulatorGone,
 }
 
 fn clear_away(scratch: &Path) {
     let is_ours = scratch.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SCRATCH));
-    if is_ours {
+    // Other sessions of a simulator that lives share it.
+    let is_free = std::fs::File::open(scratch.join(ALIVE)).is_ok_and(|file| file.try_lock().is_ok());
+    if is_ours && is_free {
         let _ = std::fs::remove_dir_all(scratch);
     }
 }

@@ -32,6 +32,8 @@ const END_BOUND: Duration = Duration::from_secs(10);
 
 /// How the name of a scratch folder begins.
 pub(super) const SCRATCH: &str = "harness-sim-";
+/// A file in it that is locked for as long as the simulator lives.
+pub(super) const ALIVE: &str = "alive";
 
 /// Why hooks could not be started at all.
 #[derive(Debug, Error)]
@@ -60,6 +62,8 @@ pub(crate) struct Shared {
     supervisor: Option<engine::Session>,
     program: PathBuf,
     scratch: tempfile::TempDir,
+    /// Tells hosts, of which one may lose its session, that the folder is still in use.
+    _alive: std::fs::File,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -102,12 +106,14 @@ impl Shared {
             (Engine::with_supervisor(&program), program)
         };
         let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir()?;
+        let alive = std::fs::File::create(scratch.path().join(ALIVE))?;
+        alive.lock()?;
         for folder in ["bin", "home", "survivors"] {
             std::fs::create_dir(scratch.path().join(folder))?;
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let supervisor = apart(&runtime, async { engine.session() })??;
-        Ok(Self { supervisor: Some(supervisor), program, scratch, runtime })
+        Ok(Self { supervisor: Some(supervisor), program, scratch, _alive: alive, runtime })
     }
 
     /// A home with nothing in it.

@@ -119,31 +119,54 @@ fn fill(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// What is in a folder, folders before what is in them.
+/// What is in a folder, folders before what is in them. It may be in use: what is gone before it is read is left out.
 fn carry(folder: &Path) -> io::Result<Vec<(PathBuf, u32, Kept)>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
     let mut bytes = 0;
     while let Some(name) = folders.pop() {
-        for entry in fs::read_dir(folder.join(&name))? {
+        let entries = match fs::read_dir(folder.join(&name)) {
+            Err(error) if is_gone(&error) && name != Path::new("") => continue,
+            entries => entries?,
+        };
+        for entry in entries {
             let entry = entry?;
-            let (name, data) = (name.join(entry.file_name()), entry.metadata()?);
-            let kept = if data.is_dir() {
-                folders.push(name.clone());
-                Kept::Folder
-            } else if data.is_symlink() {
-                Kept::Link(fs::read_link(entry.path())?)
-            } else if data.is_file() {
-                bytes += data.size();
-                if bytes > MOST_BYTES {
-                    return Err(io::Error::other("the project and the home are larger than 32 MiB"));
+            let name = name.join(entry.file_name());
+            match keep(&entry, &mut bytes) {
+                Err(error) if is_gone(&error) => {}
+                Err(error) => return Err(error),
+                Ok(None) => {}
+                Ok(Some((mode, kept))) => {
+                    if matches!(kept, Kept::Folder) {
+                        folders.push(name.clone());
+                    }
+                    found.push((name, mode, kept));
                 }
-                Kept::File(fs::read(entry.path())?)
-            } else {
-                continue;
-            };
-            found.push((name, data.mode() & 0o7777, kept));
+            }
         }
     }
     Ok(found)
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+}
+
+/// One of them with its mode; `None` for what is neither file, folder nor link.
+fn keep(entry: &fs::DirEntry, bytes: &mut u64) -> io::Result<Option<(u32, Kept)>> {
+    let data = entry.metadata()?;
+    let kept = if data.is_dir() {
+        Kept::Folder
+    } else if data.is_symlink() {
+        Kept::Link(fs::read_link(entry.path())?)
+    } else if data.is_file() {
+        *bytes += data.size();
+        if *bytes > MOST_BYTES {
+            return Err(io::Error::other("the project and the home are larger than 32 MiB"));
+        }
+        Kept::File(fs::read(entry.path())?)
+    } else {
+        return Ok(None);
+    };
+    Ok(Some((data.mode() & 0o7777, kept)))
 }
