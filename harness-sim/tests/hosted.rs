@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use harness_sim::{Harness, Kind, Options, Simulator, Version};
 use tempfile::TempDir;
@@ -214,4 +214,44 @@ fn nothing_to_load_is_no_hook() {
         command.current_dir(empty.path()).args(["fire", "opencode", "hook.chat.message"]).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&output.stdout).contains(".opencode/plugin"));
+}
+
+#[test]
+fn nothing_is_left_when_the_simulator_itself_is_killed() {
+    if !has_node() {
+        return;
+    }
+    let (project, _) = with(
+        Harness::Pi,
+        PI,
+        r#"import { writeFileSync } from "node:fs";
+           export default function (pi) {
+             pi.on("session_start", () => new Promise(() => {
+               setInterval(() => {}, 1000);
+               writeFileSync("pid", `${process.pid}\n`);
+             }));
+           }"#,
+    );
+    let scratch = tempfile::tempdir().unwrap();
+    let mut simulator = std::process::Command::new(env!("CARGO_BIN_EXE_harness-sim"))
+        .args(["fire", "pi", "session_start-startup-print"])
+        .current_dir(project.path())
+        .env("TMPDIR", scratch.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = || fs::read_to_string(project.path().join("pid")).unwrap_or_default();
+    wait_until(|| pid().ends_with('\n'));
+    simulator.kill().unwrap();
+    simulator.wait().unwrap();
+    wait_until(|| scratch.path().read_dir().unwrap().next().is_none());
+    wait_until(|| !Path::new("/proc").join(pid().trim()).exists());
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < until, "it did not come about");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }

@@ -69,6 +69,10 @@ fn serve(socket: &UnixStream) -> io::Result<End> {
     if !stages.is_empty() {
         let refused = stage::set(&stages).err().map(|error| error.to_string());
         send(socket, &refused, &[])?;
+        // The simulator goes on without this host, and needs its scratch folder.
+        if refused.is_some() {
+            return Ok(End::Told);
+        }
     }
     let environment: Vec<CString> = environment
         .split(|byte| *byte == 0)

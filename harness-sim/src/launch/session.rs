@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use dogwatch_engine::process::{self as engine, Bounds, Deadline, Engine, Run};
@@ -64,6 +64,8 @@ pub(crate) struct Shared {
     scratch: tempfile::TempDir,
     /// Tells hosts, of which one may lose its session, that the folder is still in use.
     _alive: std::fs::File,
+    /// A host without a hook, for those that are not ours and do not clear the scratch folder away.
+    keeper: Mutex<Option<Session>>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -113,7 +115,14 @@ impl Shared {
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let supervisor = apart(&runtime, async { engine.session() })??;
-        Ok(Self { supervisor: Some(supervisor), program, scratch, _alive: alive, runtime })
+        Ok(Self {
+            supervisor: Some(supervisor),
+            program,
+            scratch,
+            _alive: alive,
+            keeper: Mutex::default(),
+            runtime,
+        })
     }
 
     /// A home with nothing in it.
@@ -226,6 +235,21 @@ impl Shared {
         }
     }
 
+    /// Has somebody clear the scratch folder away should the simulator be killed.
+    ///
+    /// # Errors
+    /// [`LaunchError`].
+    pub(super) fn keep(&self) -> Result<(), LaunchError> {
+        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        if keeper.is_none() {
+            let (project, declared) = (self.scratch_home(), Declared::default());
+            let argv0 = env!("CARGO_PKG_NAME");
+            let host = Host { argv0, project, environment: Vec::new(), declared, stages: Vec::new() };
+            *keeper = Some(self.start(host)?);
+        }
+        Ok(())
+    }
+
     /// Starts a process of ours below the engine.
     pub(super) fn run(&self, command: &engine::Command, bounds: &Bounds) -> Result<Run, LaunchError> {
         let supervisor = self.supervisor.as_ref().ok_or_else(broke_off)?;
@@ -246,6 +270,9 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        if let Some(keeper) = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            self.close(keeper, Duration::ZERO);
+        }
         if let Some(supervisor) = self.supervisor.take() {
             let _ = apart(&self.runtime, supervisor.close());
         }

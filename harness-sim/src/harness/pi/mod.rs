@@ -17,6 +17,9 @@ const HOST: &str = include_str!("../../../hosts/pi-host.mjs");
 const PACKAGE: &str = "node_modules/@earendil-works/pi-coding-agent";
 const ENDINGS: &[&str] = &["ts", "js"];
 
+/// How the recordings of a start end in which a session goes on that was there before.
+const CONTINUED: &[&str] = &["-cli-continue", "-cli-fork", "-cli-session-file", "-cli-session-id"];
+
 pub(crate) struct Pi;
 
 impl Hosted for Pi {
@@ -80,6 +83,11 @@ impl Hosted for Pi {
         let mut before = if scene.begun.process { Vec::new() } else { vec![start.clone()] };
         let mut ends = false;
         let order = match (scene.recording.event.as_str(), reason) {
+            ("session_start", "startup")
+                if CONTINUED.iter().any(|part| scene.recording.name.ends_with(part)) =>
+            {
+                return Err("the simulator's host plays no session that was there before".to_owned());
+            }
             ("session_start", "startup") => {
                 before.clear();
                 start
