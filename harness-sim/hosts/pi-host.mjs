@@ -9,7 +9,8 @@
 // One JSON object per line on stdin is a command, and begins when it is read, also while another is under way:
 //
 //   {"do":"start","extensions":[PATH…],"mode":"print"?,"session":SESSION?}   loads them; session_start "startup"
-//   {"do":"prompt","text":T,"outcome":"aborted"?}       before_agent_start, the request, agent_end, agent_settled
+//   {"do":"prompt","text":T,"outcomes":["stop"|"aborted"…]?}
+//                    before_agent_start, the request, agent_end, agent_settled; how this run and those after it end
 //   {"do":"tool","name":N,"input":{…},"id":ID?}         tool_call, and unless blocked tool_result
 //   {"do":"compact","when":"idle"|"middle"|"after","willRetry":true?,"cancel":true?,"fail":true?}
 //                    session_before_compact, the request for a summary, session_compact or session_compact_failed.
@@ -30,6 +31,7 @@
 //   {"provider_call":{session,"for":"prompt"|"message"|"summary"|"continuation"|"retry","messages":[{role,content}…]}}
 //   {"blocked":{"reason":R}} | {"ran":{"name":N,"input":{…}}}   a tool call
 //   {"error":{"event":NAME,"message":M}}    a handler threw; Pi says so on stderr and goes on
+//   {"stale":NAME}                          that function of a `pi` that has been replaced was called, and threw
 //   {"listeners":{NAME:COUNT…}}
 //   {"printed":TEXT|null}                   the last message, if it is an answer
 //   {"done":COMMAND,"milliseconds":MS}      always the last line of a command
@@ -79,7 +81,8 @@ function newSession(given = {}) {
   const header = { type: "session", version: 3, id, timestamp, cwd: process.cwd() };
   const file = join(process.cwd(), ".pi-sessions", `${timestamp.replace(/[:.]/g, "-")}_${id}.jsonl`);
   const queues = { steering: [], followUps: [], held: [], nextTurn: [] };
-  return { header, file, messages: [], ...queues, isRunning: false, signal: undefined, work: new Set(), compaction: null };
+  const work = { isRunning: false, signal: undefined, compaction: null, outcomes: [], work: new Set() };
+  return { header, file, messages: [], ...queues, ...work };
 }
 
 // Loads the extensions' modules. Their text and not their file is loaded: a `.js` file outside of a package is no module
@@ -124,6 +127,7 @@ function makeApi(of, path) {
   }
   for (const [name, action] of Object.entries(api)) {
     api[name] = (...values) => {
+      if (of.isStale) say({ stale: name });
       assertActive(of);
       return action(...values);
     };
@@ -220,7 +224,7 @@ async function send(of, message, options) {
 }
 
 // One run, from a person's prompt or an extension's message.
-async function run(first, outcome = "stop") {
+async function run(first) {
   const own = session;
   const isCustom = first.role === "custom";
   own.isRunning = IS_1;
@@ -247,6 +251,7 @@ async function run(first, outcome = "stop") {
     if (own.followUps.length === 0) break;
     own.steering.push(...own.followUps.splice(0));
   }
+  const outcome = own.outcomes.shift() ?? "stop";
   const ended = emit({ type: "agent_end", messages: [{ role: "assistant", stopReason: outcome }] });
   // 0.73.1 does not wait for it, not even at its end.
   if (HAS_SETTLED) await ended;
@@ -291,7 +296,8 @@ async function tool({ name, input, id = "call_1" }) {
 async function compact({ when = "idle", willRetry = false, cancel = false, fail = false }) {
   const own = session;
   const reason = when === "idle" ? "manual" : willRetry ? "overflow" : "threshold";
-  own.isRunning = when !== "idle";
+  // In 0.73.1 the run has ended by then.
+  own.isRunning = when === "middle" || (IS_1 && when === "after");
   own.signal = when === "middle" ? new AbortController().signal : undefined;
   let isCancelled = cancel;
   const why = IS_1 ? { reason, willRetry } : {};
@@ -336,7 +342,10 @@ const commands = {
     await bind();
     await emit({ type: "session_start", reason: "startup" });
   },
-  prompt: ({ text, outcome }) => run({ role: "user", content: text }, outcome),
+  prompt({ text, outcomes = [] }) {
+    session.outcomes = outcomes;
+    return run({ role: "user", content: text });
+  },
   tool,
   compact,
   async replace(command) {

@@ -37,14 +37,14 @@ pub(crate) fn is_secret(name: &str) -> bool {
     SECRET.iter().any(|part| name.contains(part))
 }
 
+/// Whether a hook may have a variable of this name from our environment.
+fn passes(name: &str) -> bool {
+    !is_secret(name) && !FOREIGN.iter().any(|beginning| name.starts_with(beginning))
+}
+
 /// What a hook inherits of our environment: neither secrets nor what belongs to a harness around us.
 pub(crate) fn inherited() -> Vec<(OsString, OsString)> {
-    std::env::vars_os()
-        .filter(|(name, _)| {
-            let name = name.to_string_lossy();
-            !is_secret(&name) && !FOREIGN.iter().any(|beginning| name.starts_with(beginning))
-        })
-        .collect()
+    std::env::vars_os().filter(|(name, _)| passes(&name.to_string_lossy())).collect()
 }
 
 /// The search path.
@@ -72,4 +72,29 @@ pub(crate) const HOST_SOCKET: &str = "HARNESS_SIM_HOST_SOCKET";
 /// The value of [`HOST_SOCKET`].
 pub(crate) fn host_socket() -> Option<PathBuf> {
     std::env::var_os(HOST_SOCKET).map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_secrets_nor_another_harnesss_variables_pass() {
+        for name in ["PATH", "LANG", "TMPDIR", "SHELL", "CARGO_HOME", "KEYBOARD"] {
+            assert!(passes(name), "{name}");
+        }
+        for name in [
+            "GITHUB_TOKEN",
+            "aws_secret_access_key",
+            "NPM_AUTH",
+            "DB_PASSWORD",
+            "SSH_KEY",
+            "CLAUDE_PROJECT_DIR",
+            "CODEX_HOME",
+            "XDG_STATE_HOME",
+            "HARNESS_SIM_HOST_SOCKET",
+        ] {
+            assert!(!passes(name), "{name}");
+        }
+    }
 }

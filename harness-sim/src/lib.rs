@@ -31,6 +31,12 @@
 //! A program that has no `main` of its own, as a test under `cargo test`, needs an installed `harness-sim` instead: on
 //! the search path, named by `HARNESS_SIM`, or by [`Simulator::host_program`].
 //!
+//! # Scenarios
+//!
+//! A hook is right or wrong over a session. A [`Scenario`] is a TOML file with a project in it, the events of a session,
+//! and what is expected of each; [`Simulator::run`] plays it with all that the harness does between events: a stop that
+//! was refused comes again, a compaction opens the session again.
+//!
 //! # What is played, and what is not known
 //!
 //! [`Harness::rules`] has every rule with the version and the day it was seen; what is `not known` says so. Cursor was
@@ -53,6 +59,8 @@ mod launch;
 pub mod matrix;
 mod recording;
 mod report;
+mod scenario;
+mod sequence;
 mod simulator;
 pub mod torture;
 
@@ -61,7 +69,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use harness::{Harness, Rule, Surface, UnknownHarness};
 pub use launch::{Exit, Feed, Holder, HookRun, LaunchError, Reader};
 pub use recording::{How, Provenance, Recording, Unknown, all as recordings, find, newest, versions};
-pub use report::{Delivered, Effect, Firing, Kind, Survivor, write_firing};
+pub use report::{
+    Delivered, Effect, Firing, Kind, Report, StepReport, Survivor, Unmet, junit, prove, write_firing,
+    write_report,
+};
+pub use scenario::{Problem, Scenario, ScenarioError};
+pub use sequence::{Ends, Played};
 pub use simulator::{FireError, Options, Simulator, Version};
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);

@@ -11,7 +11,9 @@ use crate::recording::{self, Recording};
 use crate::report::Firing;
 use crate::simulator::{FireError, Simulator, Version};
 
-/// The most sessions of one harness that share its recordings. A session costs the start of a process.
+/// While one session waits for its hook, another has the processor.
+const LANES_OF_A_PROCESSOR: usize = 2;
+/// A harness's recordings are shared out to no smaller sessions: each costs the start of a process.
 const FEWEST_OF_A_SESSION: usize = 16;
 
 /// What a matrix is fired at.
@@ -34,9 +36,12 @@ pub struct Matrix {
 /// Recordings of one harness and version that one session fires, one after the other.
 type Portion = Vec<(usize, &'static Recording)>;
 
+/// What came of the recording at this place.
+type Fired = (usize, Result<Firing, FireError>);
+
 impl Matrix {
     /// Fires every recording. Within a session one after the other, as a harness does; sessions run beside each other,
-    /// as many as there are processors. The result is in the order of the recordings.
+    /// twice as many as there are processors. The result is in the order of the recordings.
     ///
     /// # Errors
     /// [`FireError`] of the first that could not be fired at all.
@@ -46,17 +51,18 @@ impl Matrix {
             .filter(|recording| self.harnesses.is_empty() || self.harnesses.contains(&recording.harness))
             .collect();
         let shared = Arc::new(Shared::new(None)?);
-        let lanes = std::thread::available_parallelism().map_or(1, usize::from);
+        let lanes = LANES_OF_A_PROCESSOR * std::thread::available_parallelism().map_or(1, usize::from);
         let portions = Mutex::new(portions(&recordings, lanes));
-        let results: Mutex<Vec<(usize, Result<Firing, FireError>)>> =
-            Mutex::new(Vec::with_capacity(recordings.len()));
+        let results: Mutex<Vec<Fired>> = Mutex::new(Vec::with_capacity(recordings.len()));
         std::thread::scope(|scope| {
             for _ in 0..lanes {
                 scope.spawn(|| {
                     loop {
                         let next = portions.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                         let Some(portion) = next else { return };
-                        let fired = self.fire(&shared, portion);
+                        let (simulator, fired) = self.fire(&shared, portion);
+                        // Its end is waited for by somebody else.
+                        scope.spawn(move || drop(simulator));
                         results.lock().unwrap_or_else(PoisonError::into_inner).extend(fired);
                     }
                 });
@@ -67,8 +73,8 @@ impl Matrix {
         results.into_iter().map(|(_, result)| result).collect()
     }
 
-    fn fire(&self, shared: &Arc<Shared>, portion: Portion) -> Vec<(usize, Result<Firing, FireError>)> {
-        let Some((_, first)) = portion.first() else { return Vec::new() };
+    fn fire(&self, shared: &Arc<Shared>, portion: Portion) -> (Option<Simulator>, Vec<Fired>) {
+        let Some((_, first)) = portion.first() else { return (None, Vec::new()) };
         let mut simulator = Simulator::new(first.harness, Version::Exact(first.version.to_owned()))
             .shared(Arc::clone(shared));
         if let Some(project) = &self.project {
@@ -85,7 +91,9 @@ impl Matrix {
         }
         let options = crate::simulator::Options { timeout: self.timeout, ..Default::default() };
         simulator = simulator.options(options);
-        portion.into_iter().map(|(at, recording)| (at, simulator.fire_recording(recording))).collect()
+        let fired =
+            portion.into_iter().map(|(at, recording)| (at, simulator.fire_recording(recording))).collect();
+        (Some(simulator), fired)
     }
 }
 
@@ -103,12 +111,12 @@ fn portions(recordings: &[&'static Recording], lanes: usize) -> VecDeque<Portion
             None => groups.push(vec![(at, recording)]),
         }
     }
+    // What no lane can do alone without making the others wait is shared out.
+    let applicable = recordings.iter().filter(|recording| recording.harness.account().is_some()).count();
+    let size = applicable.div_ceil(lanes).max(FEWEST_OF_A_SESSION);
     let mut portions: Vec<Portion> = groups
         .into_iter()
-        .flat_map(|group| {
-            let size = group.len().div_ceil(lanes).max(FEWEST_OF_A_SESSION);
-            group.chunks(size).map(<[_]>::to_vec).collect::<Vec<_>>()
-        })
+        .flat_map(|group| group.chunks(size).map(<[_]>::to_vec).collect::<Vec<_>>())
         .collect();
     // The longest first, so that no lane is left with one at the end.
     portions.sort_by_key(|portion| std::cmp::Reverse(portion.len()));

@@ -2,18 +2,20 @@
 
 mod beside;
 mod hosted;
+mod steps;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::env;
 use crate::harness::{self, Account, Discovery, Event, Harness, Hook, Kill as KillRule, Place, Registration};
 use crate::launch::{Declared, Feed, Host, LaunchError, Order, Reader, Request, Session, Shared, Stage};
-use crate::recording::{self, Placing, Recording, Unknown, fresh_uuid};
+use crate::recording::{self, Ids, Placed, Placing, Recording, Unknown, fresh_uuid};
 use crate::report::Firing;
 
 /// How long a session waits at its end for declared survivors, unless told otherwise.
@@ -54,6 +56,12 @@ pub enum FireError {
     /// Hooks cannot be started at all.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// A scenario lacks something.
+    #[error(transparent)]
+    Scenario(#[from] crate::scenario::ScenarioError),
+    /// The project or the home of a scenario could not be made.
+    #[error("failed to make the scenario's project and home: {0}")]
+    Place(std::io::Error),
     /// A file could not be written.
     #[error("failed to prepare the transcript: {0}")]
     Transcript(std::io::Error),
@@ -74,6 +82,42 @@ pub struct Options {
     pub signal: Option<i32>,
     /// How long what it leaves behind may take to be gone before it counts as a survivor (100 ms).
     pub linger: Option<Duration>,
+    /// Fields of the payload that are other than recorded. An object goes into the one that is there; anything else
+    /// takes the place of what is there.
+    pub set: Map<String, Value>,
+    /// Fields that the payload does not have; `a.b` is a field of a field.
+    pub unset: Vec<String>,
+}
+
+impl Options {
+    fn amend(&self, payload: &mut Value) {
+        for path in &self.unset {
+            let (above, key) = path.rsplit_once('.').map_or(("", path.as_str()), |(above, key)| (above, key));
+            let above = above.split('.').filter(|key| !key.is_empty());
+            let mut at = Some(&mut *payload);
+            for key in above {
+                at = at.and_then(|value| value.get_mut(key));
+            }
+            if let Some(Value::Object(map)) = at {
+                map.shift_remove(key);
+            }
+        }
+        for (key, value) in &self.set {
+            merge(payload, key, value);
+        }
+    }
+}
+
+fn merge(into: &mut Value, key: &str, value: &Value) {
+    let Value::Object(map) = into else { return };
+    match (map.get_mut(key), value) {
+        (Some(there @ Value::Object(_)), Value::Object(fields)) => {
+            fields.iter().for_each(|(key, value)| merge(there, key, value));
+        }
+        _ => {
+            map.insert(key.to_owned(), value.clone());
+        }
+    }
 }
 
 /// A harness at a version, in a project. Firing the first event starts its process; dropping it ends everything.
@@ -91,6 +135,7 @@ pub struct Simulator {
     survivors: Vec<String>,
     patience: Duration,
     session_id: String,
+    ids: Ids,
     host_program: Option<PathBuf>,
     shared: Option<Arc<Shared>>,
     session: Option<Session>,
@@ -116,6 +161,7 @@ impl Simulator {
             survivors: Vec::new(),
             patience: PATIENCE,
             session_id: fresh_uuid(),
+            ids: Ids::default(),
             host_program: None,
             shared: None,
             session: None,
@@ -288,7 +334,7 @@ impl Simulator {
     ) -> Result<(), FireError> {
         let shared = self.prepare()?;
         let placing = self.placing(&shared);
-        let placed = placing.place(recording);
+        let placed = placed(&placing, recording, &self.options);
         let event = Event { recording, payload: &placed.payload };
         let hooks = self.select(account, event, &mut firing.warnings);
         if hooks.is_empty() {
@@ -303,12 +349,8 @@ impl Simulator {
             rest = later;
             let mut orders = Vec::with_capacity(now.len());
             for hook in now {
-                let mut registered = hook.as_ref().and_then(|hook| hook.timeout);
-                if account.shares_its_timeout(event.name()) {
-                    registered = hooks.iter().flatten().filter_map(|hook| hook.timeout).reduce(f64::max);
-                }
-                let deadline = account.timeout(event.name(), registered);
-                orders.push(self.order(account, event, hook.as_ref(), deadline, &placing));
+                let deadline = deadline(account, event, &hooks, hook.as_ref());
+                orders.push(self.order(account, event, hook.as_ref(), deadline, &placing, &self.options));
             }
             let session = self.session.as_mut().ok_or_else(|| {
                 FireError::Launch(LaunchError::Host(std::io::Error::other("there is no session")))
@@ -337,6 +379,7 @@ impl Simulator {
             home: self.home.clone().unwrap_or_else(|| shared.scratch_home()),
             transcripts: shared.scratch_home(),
             session_id: self.session_id.clone(),
+            ids: self.ids.clone(),
         }
     }
 
@@ -395,6 +438,7 @@ impl Simulator {
         registration: Option<&Registration>,
         deadline: Duration,
         placing: &Placing,
+        options: &Options,
     ) -> Order {
         let place = Place { project: &self.project, home: self.home.as_deref(), trusted: self.trusted };
         let conduct = account.conduct();
@@ -419,7 +463,7 @@ impl Simulator {
         } else {
             argv
         };
-        let deadline = self.options.timeout.unwrap_or_else(|| deadline.mul_f64(self.time_scale));
+        let deadline = options.timeout.unwrap_or_else(|| deadline.mul_f64(self.time_scale));
         let kill = match conduct.kill {
             KillRule::TreeThenKill(grace) => KillRule::TreeThenKill(grace.mul_f64(self.time_scale)),
             KillRule::Group => KillRule::Group,
@@ -429,7 +473,7 @@ impl Simulator {
             .and_then(|registration| registration.from)
             .filter(|_| !event.recording.is_foreign())
             .and_then(|_| foreign(event.recording))
-            .map_or_else(|| event.payload.clone(), |recording| placing.place(recording).payload);
+            .map_or_else(|| event.payload.clone(), |recording| placed(placing, recording, options).payload);
         let mut environment: Vec<String> = account
             .variables(place, event)
             .into_iter()
@@ -453,11 +497,11 @@ impl Simulator {
                 kill,
                 finish: conduct.finish,
                 deadline,
-                feed: self.options.feed,
-                reader: self.options.reader,
-                signal: self.options.signal,
+                feed: options.feed,
+                reader: options.reader,
+                signal: options.signal,
             },
-            payload: self.options.stdin.clone().unwrap_or_else(|| payload.to_string().into_bytes()),
+            payload: options.stdin.clone().unwrap_or_else(|| payload.to_string().into_bytes()),
             command,
         }
     }
@@ -522,11 +566,29 @@ impl Simulator {
 
 impl Drop for Simulator {
     fn drop(&mut self) {
-        self.end_hosted();
-        if let (Some(session), Some(shared)) = (self.session.take(), &self.shared) {
-            shared.close(session, self.patience);
-        }
+        self.end();
     }
+}
+
+/// How long a hook may take by the harness's own rules.
+fn deadline(
+    account: &'static dyn Account,
+    event: Event<'_>,
+    hooks: &[Option<Registration>],
+    hook: Option<&Registration>,
+) -> Duration {
+    let mut registered = hook.and_then(|hook| hook.timeout);
+    if account.shares_its_timeout(event.name()) {
+        registered = hooks.iter().flatten().filter_map(|hook| hook.timeout).reduce(f64::max);
+    }
+    account.timeout(event.name(), registered)
+}
+
+/// The recording in this run, with what the options change in it.
+fn placed(placing: &Placing, recording: &Recording, options: &Options) -> Placed {
+    let mut placed = placing.place(recording);
+    options.amend(&mut placed.payload);
+    placed
 }
 
 /// The recording of the same event as it arrives through Claude Code's settings.

@@ -67,7 +67,9 @@ fn who_reads_to_the_end_hangs_where_there_is_none() {
 #[test]
 fn who_leaves_something_behind_is_found_in_every_case() {
     let verdicts = torture("setsid sleep 300 > /dev/null 2>&1 < /dev/null & echo left", SHORT);
-    assert!(wrong(&verdicts, "as recorded")[0].contains("sleep 300"));
+    // A child that has not put its own stdout in place yet may be named before it.
+    let said = wrong(&verdicts, "as recorded");
+    assert!(said.iter().any(|why| why.contains("left behind: sleep 300")), "{said:?}");
     assert!(wrong(&verdicts, "200 events at once").len() > 1);
 }
 

@@ -3,8 +3,9 @@
 mod fire;
 mod list;
 mod matrix;
+mod run;
 mod torture;
-mod values;
+pub(crate) mod values;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ enum Command {
     List(list::Arguments),
     /// Fires one event
     Fire(fire::Arguments),
+    /// Plays scenarios: events in order, and what is expected of each
+    Run(run::Arguments),
     /// Fires every recording of every harness
     Matrix(matrix::Arguments),
     /// Treats a command as badly as harnesses and machines do, and judges how it takes it
@@ -56,6 +59,7 @@ pub fn main() -> ExitCode {
     let result = match arguments.command {
         Command::List(arguments) => list::run(&arguments),
         Command::Fire(arguments) => fire::run(arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Matrix(arguments) => matrix::run(arguments),
         Command::Torture(arguments) => torture::run(arguments),
     };

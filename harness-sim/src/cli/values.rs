@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A duration: a number with `ms`, `s` or `m`, or bare seconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = match text.find(|c: char| !c.is_ascii_digit() && c != '.') {
         Some(at) => text.split_at(at),
         None => (text, "s"),

@@ -7,6 +7,7 @@ mod claude;
 mod codex;
 mod cursor;
 mod discovery;
+mod flow;
 mod grok;
 mod hosted;
 mod matcher;
@@ -27,7 +28,8 @@ use crate::recording::Recording;
 use crate::report::{Effect, Kind};
 
 pub(crate) use answer::{first_line, with_stderr};
-pub(crate) use discovery::{Discovery, Registration, Scope};
+pub(crate) use discovery::{Discovery, Registration, Scope, json_of};
+pub(crate) use flow::{Flow, Follow, Role, When};
 pub(crate) use hosted::{Begun, Hosted, Modules, Play, Scene};
 
 /// A coding-agent harness.
@@ -247,6 +249,9 @@ pub(crate) trait Account: Sync {
     /// Every rule, for people.
     fn rules(&self) -> &'static [Rule];
 
+    /// What leads to what.
+    fn flow(&self) -> &'static Flow;
+
     /// The `argv[0]` of its process.
     fn argv0(&self, version: &str) -> &'static str;
 
@@ -298,8 +303,7 @@ pub(crate) trait Account: Sync {
     /// Whether this event decides over a tool call: then the report says whether the tool ran.
     fn gates_a_tool(&self, event: &str) -> bool;
 
-    /// How many stop refusals in a row it obeys; `None`: without limit. For sequences of events.
-    #[allow(dead_code, reason = "consequences across events are the scenarios' part")]
+    /// How many stop refusals in a row it obeys; `None`: without limit.
     fn stop_limit(&self, event: &str) -> Option<u32>;
 }
 

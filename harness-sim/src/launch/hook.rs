@@ -152,11 +152,8 @@ fn spawn(
         all.push(CString::new(entry.as_str()).map_err(|_| Errno::EINVAL)?);
     }
     // A name that stands there twice means one thing to a shell and another to a C program.
-    let is_set = |entry: &CString| {
-        let name = |entry: &CString| entry.to_bytes().split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);
-        all.iter().any(|set| name(set) == name(entry))
-    };
-    let inherited: Vec<&CString> = environment.iter().filter(|entry| !is_set(entry)).collect();
+    let inherited: Vec<&CString> =
+        environment.iter().filter(|entry| !all.iter().any(|set| name_of(set) == name_of(entry))).collect();
     let all: Vec<&CStr> = inherited.into_iter().chain(&all).map(CString::as_c_str).collect();
     let program = argv.first().ok_or(Errno::EINVAL)?;
     std::env::set_current_dir(&request.folder)
@@ -196,6 +193,10 @@ fn spawn(
     };
     running.feed();
     Ok(running)
+}
+
+fn name_of(entry: &CString) -> &[u8] {
+    entry.to_bytes().split(|byte| *byte == b'=').next().unwrap_or_default()
 }
 
 impl Running {
@@ -444,7 +445,7 @@ fn fill(pipe: &OwnedFd) -> Result<usize, Errno> {
 
 /// A process's id, if it is still that very process.
 fn still((pid, start_time): (i32, u64)) -> Option<i32> {
-    processes::living(pid).filter(|process| process.start_time == start_time).map(|process| process.pid)
+    processes::is_still(pid, start_time).then_some(pid)
 }
 
 fn below(pid: Pid) -> Vec<i32> {

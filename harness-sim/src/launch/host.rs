@@ -8,13 +8,16 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
 
 use super::hook::{Channel, Interest, Running, start};
+use super::session::SCRATCH;
 use super::stage::{self, Stage};
-use super::wire::{Hello, Request, receive, send};
+use super::wire::{Hello, Message, receive, send};
 use crate::env;
 
 /// How often it is looked whether what was asked to end is gone; there is no other sign of a grandchild's end.
@@ -23,8 +26,29 @@ const DYING_LOOK: Duration = Duration::from_millis(10);
 /// In a process that was started as a host: serves, and never returns.
 pub(crate) fn serve_if_host() {
     let Some(path) = env::host_socket() else { return };
+    // Should the simulator be killed, this process is asked to end, too, and has something to do before that.
+    let _ = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]).thread_block();
+    let scratch = std::env::current_dir();
     let result = UnixStream::connect(path).and_then(|socket| serve(&socket));
+    if let (Ok(End::SimulatorGone) | Err(_), Ok(scratch)) = (&result, scratch) {
+        clear_away(&scratch);
+    }
     std::process::exit(i32::from(result.is_err()));
+}
+
+/// How a session ended.
+enum End {
+    /// As it should.
+    Told,
+    /// The simulator was killed, and its scratch folder is still there.
+    SimulatorGone,
+}
+
+fn clear_away(scratch: &Path) {
+    let is_ours = scratch.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SCRATCH));
+    if is_ours {
+        let _ = std::fs::remove_dir_all(scratch);
+    }
 }
 
 /// What woke the loop up.
@@ -35,11 +59,11 @@ enum Woke {
     Writable(usize),
 }
 
-fn serve(socket: &UnixStream) -> io::Result<()> {
+fn serve(socket: &UnixStream) -> io::Result<End> {
     let hello = Hello { host: nix::unistd::getpid().as_raw(), supervisor: nix::unistd::getppid().as_raw() };
     send(socket, &hello, &[])?;
     // The session's environment comes first: it is the same for every hook.
-    let Some((stages, environment)) = receive::<Vec<Stage>>(socket)? else { return Ok(()) };
+    let Some((stages, environment)) = receive::<Vec<Stage>>(socket)? else { return Ok(End::SimulatorGone) };
     if !stages.is_empty() {
         let refused = stage::set(&stages).err().map(|error| error.to_string());
         send(socket, &refused, &[])?;
@@ -55,7 +79,11 @@ fn serve(socket: &UnixStream) -> io::Result<()> {
             let now = Instant::now();
             match woke {
                 Woke::Order => {
-                    let Some((request, payload)) = receive::<Request>(socket)? else { return Ok(()) };
+                    let (request, payload) = match receive::<Message>(socket)? {
+                        Some((Message::Start(request), payload)) => (request, payload),
+                        Some((Message::End, _)) => return Ok(End::Told),
+                        None => return Ok(End::SimulatorGone),
+                    };
                     match start(request, payload, &environment) {
                         Ok(hook) => running.push(hook),
                         Err(response) => send(socket, &response, &[])?,

@@ -1,21 +1,22 @@
 //! The simulator's side of a host: starting it below the engine, giving it hooks, looking for what they leave behind.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use dogwatch_engine::process::{self as engine, Bounds, Deadline, Engine, Grace, Run};
+use dogwatch_engine::process::{self as engine, Bounds, Deadline, Engine, Run};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use thiserror::Error;
 
 use super::declared::{Declared, is_declared};
 use super::host::block;
-use super::processes::{self, Process, children, living};
+use super::processes::{self, Children, Process, is_still};
 use super::stage::Stage;
-use super::wire::{Hello, Request, Response, receive, send};
+use super::wire::{Hello, Message, Request, Response, receive, send};
 use super::{HookRun, wire};
 use crate::env;
 use crate::report::{Survivor, survivor};
@@ -28,6 +29,9 @@ pub(super) const LINGER: Duration = Duration::from_millis(100);
 pub(super) const LONGEST_SESSION: Duration = Duration::from_hours(24);
 /// How long a host may take to end.
 const END_BOUND: Duration = Duration::from_secs(10);
+
+/// How the name of a scratch folder begins.
+pub(super) const SCRATCH: &str = "harness-sim-";
 
 /// Why hooks could not be started at all.
 #[derive(Debug, Error)]
@@ -52,7 +56,8 @@ pub enum LaunchError {
 /// What several sessions of one simulator run share: the program that plays hosts, one supervisor, one scratch folder.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    engine: Engine,
+    /// `None` only while it is being dropped.
+    supervisor: Option<engine::Session>,
     program: PathBuf,
     scratch: tempfile::TempDir,
     runtime: tokio::runtime::Runtime,
@@ -75,6 +80,8 @@ pub(crate) struct Session {
     socket: UnixStream,
     run: Option<Run>,
     hello: Hello,
+    of_host: Option<Children>,
+    of_supervisor: Option<Children>,
     next_id: u32,
     declared: Declared,
     project: PathBuf,
@@ -94,12 +101,13 @@ impl Shared {
             let program = env::host_program().ok_or(LaunchError::NoHost)?;
             (Engine::with_supervisor(&program), program)
         };
-        let scratch = tempfile::Builder::new().prefix("harness-sim-").tempdir()?;
+        let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir()?;
         for folder in ["bin", "home", "survivors"] {
             std::fs::create_dir(scratch.path().join(folder))?;
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { engine, program, scratch, runtime })
+        let supervisor = apart(&runtime, async { engine.session() })??;
+        Ok(Self { supervisor: Some(supervisor), program, scratch, runtime })
     }
 
     /// A home with nothing in it.
@@ -142,8 +150,7 @@ impl Shared {
             .env("PATH", path)
             .env(env::HOST_SOCKET, Path::new(OsStr::new(".")).join(name))
             .current_dir(self.scratch.path());
-        let mut bounds = Bounds::new(Deadline::new(LONGEST_SESSION).unwrap_or(Deadline::DEFAULT));
-        bounds.grace = Grace::new(Duration::ZERO).unwrap_or(Grace::DEFAULT);
+        let bounds = Bounds::new(Deadline::new(LONGEST_SESSION).unwrap_or(Deadline::DEFAULT));
         let run = self.run(&command, &bounds)?;
         let (socket, hello) = greet(address.as_file())?;
         send(&socket, &host.stages, &[&block(&host.environment)])?;
@@ -157,6 +164,8 @@ impl Shared {
             socket,
             run: Some(run),
             hello,
+            of_host: Children::of(hello.host),
+            of_supervisor: Children::of(hello.supervisor),
             next_id: 0,
             declared: host.declared,
             project: host.project,
@@ -164,10 +173,47 @@ impl Shared {
         })
     }
 
+    /// Runs a command with a shell, below the engine and within a bound; what it leaves behind is ended. What it did
+    /// wrong.
+    ///
+    /// # Errors
+    /// [`LaunchError`].
+    pub(crate) fn run_once(
+        &self,
+        command: &str,
+        folder: &Path,
+        environment: Vec<(OsString, OsString)>,
+        bound: Duration,
+    ) -> Result<Option<String>, LaunchError> {
+        let mut shell = engine::Command::new("/bin/sh").args(["-c", command]).env_clear().current_dir(folder);
+        for (name, value) in environment {
+            shell = shell.env(name, value);
+        }
+        let bounds = Bounds::new(Deadline::new(bound).unwrap_or(Deadline::DEFAULT));
+        let supervisor = self.supervisor.as_ref().ok_or_else(broke_off)?;
+        let captured = apart(&self.runtime, async {
+            let run = supervisor.start(&shell, &bounds).await?;
+            Ok::<_, LaunchError>(run.capture().await)
+        })??;
+        let outcome = captured.outcome;
+        Ok(match (outcome.end, outcome.exit_code) {
+            (engine::End::Exited, Some(0)) => None,
+            (engine::End::Exited, Some(code)) => {
+                Some(crate::harness::with_stderr(format!("exit {code}"), &captured.stderr))
+            }
+            (engine::End::Deadline, _) => {
+                Some(format!("it did not end within {}", crate::report::duration(bound)))
+            }
+            _ => Some("it was killed".to_owned()),
+        })
+    }
+
     /// Ends a session: waits for what was declared, at most so long, and lets the engine end the rest.
     pub(crate) fn close(&self, mut session: Session, patience: Duration) {
         session.await_declared(patience);
         let Session { socket, run, .. } = session;
+        // A host that hears nothing of an end takes us for killed, and clears away what we would have.
+        let _ = send(&socket, &Message::End, &[]);
         drop(socket);
         if let Some(run) = run {
             self.end(run);
@@ -176,29 +222,34 @@ impl Shared {
 
     /// Starts a process of ours below the engine.
     pub(super) fn run(&self, command: &engine::Command, bounds: &Bounds) -> Result<Run, LaunchError> {
-        // On a thread of its own: the caller may be inside a runtime, which must not be entered twice.
-        let run = std::thread::scope(|scope| {
-            scope.spawn(|| self.runtime.block_on(self.engine.start(command, bounds))).join()
-        })
-        .map_err(|_| io::Error::other("the thread that started it panicked"))??;
-        Ok(run)
+        let supervisor = self.supervisor.as_ref().ok_or_else(broke_off)?;
+        Ok(apart(&self.runtime, supervisor.start(command, bounds))??)
     }
 
     /// Waits for its end.
     pub(super) fn end(&self, run: Run) {
-        std::thread::scope(|scope| {
-            let wait = || {
-                self.runtime
-                    .block_on(async { tokio::time::timeout(END_BOUND, run.capture()).await.map(drop) })
-            };
-            let _ = scope.spawn(wait).join();
-        });
+        let _ =
+            apart(&self.runtime, async { tokio::time::timeout(END_BOUND, run.capture()).await.map(drop) });
     }
 
     /// The scratch folder.
     pub(super) fn scratch(&self) -> &Path {
         self.scratch.path()
     }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(supervisor) = self.supervisor.take() {
+            let _ = apart(&self.runtime, supervisor.close());
+        }
+    }
+}
+
+/// Runs a future on a thread of its own: the caller may be inside a runtime, which must not be entered twice.
+fn apart<T: Send>(runtime: &tokio::runtime::Runtime, work: impl Future<Output = T> + Send) -> io::Result<T> {
+    std::thread::scope(|scope| scope.spawn(|| runtime.block_on(work)).join())
+        .map_err(|_| io::Error::other("a thread of the simulator panicked"))
 }
 
 fn greet(listener: &UnixListener) -> Result<(UnixStream, Hello), LaunchError> {
@@ -241,7 +292,9 @@ impl Session {
         }
         let socket = &self.socket;
         let give = |orders: &[Order]| {
-            orders.iter().try_for_each(|order| send(socket, &order.request, &[&order.payload]))
+            orders
+                .iter()
+                .try_for_each(|order| send(socket, &Message::Start(order.request.clone()), &[&order.payload]))
         };
         if let [_] = orders[..] {
             give(&orders)?;
@@ -259,39 +312,84 @@ impl Session {
         })
     }
 
+    /// Runs lanes of hooks beside each other: `next` is told what became of a lane's hook, and says what that lane runs
+    /// then.
+    ///
+    /// # Errors
+    /// When the host is lost.
+    pub(crate) fn run_lanes(
+        &mut self,
+        first: Vec<(usize, Order)>,
+        mut next: impl FnMut(usize, HookRun) -> Option<Order>,
+    ) -> Result<(), LaunchError> {
+        let (socket, next_id) = (&self.socket, &mut self.next_id);
+        // The host may answer one while it is given another: neither may wait for the other.
+        std::thread::scope(|scope| {
+            let (giver, given) = mpsc::channel::<(Request, Vec<u8>)>();
+            let giving = scope.spawn(move || {
+                given
+                    .iter()
+                    .try_for_each(|(request, payload)| send(socket, &Message::Start(request), &[&payload]))
+            });
+            let mut running = HashMap::new();
+            let mut start = |lane: usize, mut order: Order, running: &mut HashMap<_, _>| {
+                order.request.id = *next_id;
+                *next_id += 1;
+                running.insert(order.request.id, (lane, order.command, order.request.deadline));
+                // One that has broken off is seen below.
+                let _ = giver.send((order.request, order.payload));
+            };
+            for (lane, order) in first {
+                start(lane, order, &mut running);
+            }
+            while !running.is_empty() {
+                let (response, output) = receive::<wire::Response>(socket)?.ok_or_else(broke_off)?;
+                let Some((lane, command, deadline)) = running.remove(&response.id) else { continue };
+                if let Some(order) = next(lane, finished(response, output, command, deadline)) {
+                    start(lane, order, &mut running);
+                }
+            }
+            drop(giver);
+            match giving.join() {
+                Ok(result) => Ok(result?),
+                Err(_) => Err(io::Error::other("the thread that gave the hooks panicked").into()),
+            }
+        })
+    }
+
     /// What lives below the host and its supervisor that was not reported before.
     pub(crate) fn new_survivors(&mut self, runs: &[HookRun], linger: Option<Duration>) -> Vec<Survivor> {
-        let mut left = self.left_behind();
+        let left = self.left_behind();
         if left.is_empty() {
             return Vec::new();
         }
         let until = Instant::now() + linger.unwrap_or(LINGER);
-        left.retain(|process| !ends_within(process, until.saturating_duration_since(Instant::now())));
-        let named = self.declared.identities(&self.project);
-        // What ended meanwhile may have left others behind, and an identity may have been written.
-        let now = self.left_behind();
-        left.retain(|process| now.iter().any(|other| same(process, other)));
-        for process in &now {
-            if !left.iter().any(|other| same(process, other)) {
-                left.push(process.clone());
-            }
+        for process in &left {
+            ends_within(process, until.saturating_duration_since(Instant::now()));
         }
+        // Only now: what ended may have left others behind, what was forked has become its program, and an identity may
+        // have been written.
+        let left = self.left_behind();
+        let named = self.declared.identities(&self.project);
         left.iter()
             .map(|process| {
                 self.known.insert((process.pid, process.start_time));
                 let holds = runs.iter().flat_map(|run| &run.holders).any(|holder| holder.pid == process.pid);
-                survivor(process, is_declared(process, &now, &named), holds)
+                survivor(process, is_declared(process, &left, &named), holds)
             })
             .collect()
     }
 
+    /// Whether the host has no child and its supervisor no other. The usual case, and it costs two short reads.
+    fn is_alone(&self) -> bool {
+        let [of_host, of_supervisor] =
+            [&self.of_host, &self.of_supervisor].map(|list| list.as_ref().and_then(Children::few));
+        of_host.is_some_and(|children| children.is_empty())
+            && of_supervisor.is_some_and(|children| children == [self.hello.host])
+    }
+
     fn left_behind(&self) -> Vec<Process> {
-        // The usual case costs two short reads.
-        if let (Some(of_supervisor), Some(of_host)) =
-            (children(self.hello.supervisor), children(self.hello.host))
-            && of_host.is_empty()
-            && of_supervisor.iter().all(|pid| *pid == self.hello.host || living(*pid).is_none())
-        {
+        if self.is_alone() {
             return Vec::new();
         }
         processes::below(self.hello.supervisor)
@@ -304,7 +402,7 @@ impl Session {
     fn await_declared(&mut self, patience: Duration) {
         let until = Instant::now() + patience;
         // A declared process may start another while we wait for it.
-        loop {
+        while !self.is_alone() {
             let all = processes::below(self.hello.supervisor);
             let named = self.declared.identities(&self.project);
             let next = all
@@ -339,7 +437,7 @@ pub(super) fn same(one: &Process, other: &Process) -> bool {
 
 /// Waits for a process's end. `false` if it lives on.
 pub(super) fn ends_within(process: &Process, bound: Duration) -> bool {
-    let is_same = || living(process.pid).is_some_and(|now| same(&now, process));
+    let is_same = || is_still(process.pid, process.start_time);
     let Some(pid) = rustix::process::Pid::from_raw(process.pid) else { return true };
     let Ok(pidfd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
         return !is_same();

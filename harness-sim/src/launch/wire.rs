@@ -12,6 +12,15 @@ use crate::harness::{Finish, Kill, Leads};
 /// A frame may have a payload of 16 MiB twice over, and no more: a length that is nonsense must not be allocated.
 const LONGEST: u32 = 64 * 1024 * 1024;
 
+/// What a host is told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Message {
+    /// A hook is to be started.
+    Start(Request),
+    /// The session is over.
+    End,
+}
+
 /// One hook to start. Its stdin follows as bytes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Request {

@@ -3,15 +3,16 @@
 mod find;
 mod place;
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::harness::Harness;
 
 pub use find::{Unknown, find, newest, versions};
-pub(crate) use place::{Placing, fresh_uuid};
+pub(crate) use place::{Ids, Placed, Placing, fresh_uuid};
 
 /// Every file of `recordings/`, by its path from there.
 static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/recordings.rs"));
@@ -33,7 +34,9 @@ pub struct Recording {
     pub provenance: Provenance,
     /// The names of the variables that the hook had in its environment.
     pub env: Vec<String>,
-    pub(crate) payload: Value,
+    /// As it stands in the file: taken apart when it is asked for, because most never are.
+    text: &'static str,
+    payload: OnceLock<Value>,
 }
 
 /// Where a recording came from.
@@ -64,7 +67,7 @@ pub enum How {
 impl Recording {
     /// The payload as it was recorded, not yet placed in a run.
     pub fn payload(&self) -> &Value {
-        &self.payload
+        self.payload.get_or_init(|| serde_json::from_str(self.text).unwrap_or_default())
     }
 
     /// Whether it came through a registration in another harness's file.
@@ -90,10 +93,11 @@ pub(crate) fn file(harness: Harness, version: &str, name: &str) -> Option<&'stat
 }
 
 #[derive(Deserialize)]
-struct File {
+struct File<'a> {
     provenance: Provenance,
     env: Vec<String>,
-    payload: Value,
+    #[serde(borrow)]
+    payload: &'a RawValue,
 }
 
 fn parse((path, text): &(&'static str, &'static str)) -> Option<Recording> {
@@ -101,11 +105,17 @@ fn parse((path, text): &(&'static str, &'static str)) -> Option<Recording> {
     let (harness, version, file) = (parts.next()?, parts.next()?, parts.next()?);
     let name = file.strip_suffix(".json")?;
     let File { provenance, env, payload } = serde_json::from_str(text).ok()?;
-    let event = payload
-        .get("hook_event_name")
-        .and_then(Value::as_str)
-        .map_or_else(|| name.split('-').next().unwrap_or(name).to_owned(), str::to_owned);
-    Some(Recording { harness: harness.parse().ok()?, version, name, event, provenance, env, payload })
+    Some(Recording {
+        harness: harness.parse().ok()?,
+        version,
+        name,
+        // A recording's name begins with its event.
+        event: name.split('-').next().unwrap_or(name).to_owned(),
+        provenance,
+        env,
+        text: payload.get(),
+        payload: OnceLock::new(),
+    })
 }
 
 #[cfg(test)]
@@ -117,6 +127,15 @@ mod tests {
         let json = FILES.iter().filter(|(path, _)| path.rsplit('.').next() == Some("json")).count();
         assert_eq!(all().len(), json);
         assert!(json > 200);
+    }
+
+    #[test]
+    fn a_recording_is_named_after_its_event() {
+        for recording in all() {
+            if let Some(event) = recording.payload().get("hook_event_name").and_then(Value::as_str) {
+                assert_eq!(recording.event, event, "{}", recording.name);
+            }
+        }
     }
 
     #[test]

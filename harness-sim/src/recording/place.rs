@@ -14,9 +14,10 @@ const RECORDED_HOME: &str = "/home/dev";
 /// Stands for the project while the home is put in. No path has it.
 const MARK: &str = "\0project\0";
 
-/// Keys whose value is new with every event or call.
-const FRESH: &[&str] =
-    &["generation_id", "promptId", "prompt_id", "toolUseId", "tool_use_id", "turnId", "turn_id"];
+/// Keys whose value is new with every turn.
+const TURN: &[&str] = &["generation_id", "promptId", "prompt_id", "turnId", "turn_id"];
+/// Keys whose value is new with every call of a tool.
+const TOOL: &[&str] = &["toolUseId", "tool_use_id"];
 /// Keys that hold the session's id.
 const SESSION: &[&str] = &["conversation_id", "sessionId", "session_id"];
 const TRANSCRIPT: &[&str] = &["transcriptPath", "transcript_path"];
@@ -29,6 +30,33 @@ pub(crate) struct Placing {
     /// Where transcripts are put, as if it were the home: never the home of a person.
     pub(crate) transcripts: PathBuf,
     pub(crate) session_id: String,
+    pub(crate) ids: Ids,
+}
+
+/// Ids that several events of a session have in common; what is not set is new with every event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Ids {
+    pub(crate) turn: Option<String>,
+    pub(crate) tool: Option<String>,
+}
+
+impl Ids {
+    /// Makes the ids that this recording has and that are not set.
+    pub(crate) fn fill(&mut self, recording: &Recording) {
+        for (keys, id) in [(TURN, &mut self.turn), (TOOL, &mut self.tool)] {
+            if id.is_none() {
+                *id = recorded_id(recording, keys).map(fresh_like);
+            }
+        }
+    }
+
+    fn of(&self, key: &str) -> Option<&String> {
+        if TURN.contains(&key) { self.turn.as_ref() } else { self.tool.as_ref() }
+    }
+}
+
+fn recorded_id<'a>(recording: &'a Recording, keys: &[&str]) -> Option<&'a str> {
+    keys.iter().filter_map(|key| recording.payload().get(*key)?.as_str()).find(|id| !id.is_empty())
 }
 
 /// A payload of this run.
@@ -42,16 +70,17 @@ pub(crate) struct Placed {
 impl Placing {
     /// The recording as it would have been here.
     pub(crate) fn place(&self, recording: &Recording) -> Placed {
-        let mut payload = recording.payload.clone();
+        let mut payload = recording.payload().clone();
         let recorded_session = SESSION
             .iter()
             .find_map(|key| payload.get(*key)?.as_str().map(str::to_owned))
             .filter(|id| !id.is_empty());
-        let fresh: Vec<(String, String)> = FRESH
+        let fresh: Vec<(String, String)> = TURN
             .iter()
-            .filter_map(|key| payload.get(*key)?.as_str())
-            .filter(|id| !id.is_empty())
-            .map(|id| (id.to_owned(), fresh_like(id)))
+            .chain(TOOL)
+            .filter_map(|key| Some((key, payload.get(*key)?.as_str()?)))
+            .filter(|(_, id)| !id.is_empty())
+            .map(|(key, id)| (id.to_owned(), self.ids.of(key).cloned().unwrap_or_else(|| fresh_like(id))))
             .collect();
         let mut transcript = None;
         self.walk(&mut payload, None, &mut |place, key, text| {
@@ -99,17 +128,18 @@ impl Placed {
         if !has_transcript(recording) {
             return Ok(None);
         }
+        if path.exists() {
+            return Ok(Some(path));
+        }
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        if !path.exists() {
-            let name = match recording.harness {
-                Harness::Claude => "transcript-headless-one-tool.jsonl",
-                Harness::Codex => "rollout-headless-one-tool.jsonl",
-                _ => "",
-            };
-            std::fs::write(path, file(recording.harness, recording.version, name).unwrap_or_default())?;
-        }
+        let name = match recording.harness {
+            Harness::Claude => "transcript-headless-one-tool.jsonl",
+            Harness::Codex => "rollout-headless-one-tool.jsonl",
+            _ => "",
+        };
+        std::fs::write(path, file(recording.harness, recording.version, name).unwrap_or_default())?;
         Ok(Some(path))
     }
 }
@@ -117,7 +147,7 @@ impl Placed {
 /// Claude Code 2.1.332: there is no file yet at startup, clear and fork. Codex 0.171.0: it is there at session open.
 /// The others name one only when they have it.
 fn has_transcript(recording: &Recording) -> bool {
-    let source = recording.payload.get("source").and_then(Value::as_str);
+    let source = recording.payload().get("source").and_then(Value::as_str);
     recording.harness != Harness::Claude
         || recording.event != "SessionStart"
         || !matches!(source, Some("startup" | "clear" | "fork"))
@@ -220,6 +250,7 @@ mod tests {
             home: "/w/home".into(),
             transcripts: "/scratch/home".into(),
             session_id: "11111111-2222-4333-8444-555555555555".to_owned(),
+            ids: Ids::default(),
         }
     }
 
@@ -230,7 +261,7 @@ mod tests {
             assert!(!placed.contains("/home/dev"), "{}: {placed}", recording.name);
             assert!(!placed.contains("-home-dev") && !placed.contains("%2Fhome%2Fdev"), "{}", recording.name);
             for key in SESSION {
-                if let Some(id) = recording.payload.get(*key).and_then(Value::as_str) {
+                if let Some(id) = recording.payload().get(*key).and_then(Value::as_str) {
                     assert!(id.is_empty() || !placed.contains(id), "{}", recording.name);
                 }
             }
@@ -243,11 +274,24 @@ mod tests {
         let (one, two) = (placing().place(recording).payload, placing().place(recording).payload);
         for key in ["prompt_id", "tool_use_id"] {
             assert_ne!(one[key], two[key], "{key}");
-            assert_ne!(one[key], recording.payload[key], "{key}");
+            assert_ne!(one[key], recording.payload()[key], "{key}");
         }
         assert!(one["tool_use_id"].as_str().unwrap().starts_with("toolu_"));
         assert_eq!(one["session_id"], two["session_id"]);
         assert_eq!(one["cwd"], "/w/my project");
+    }
+
+    #[test]
+    fn what_events_have_in_common_stays() {
+        let find = |name| find(Harness::Claude, "2.1.332", name).unwrap();
+        let (before, after) = (find("PreToolUse-Bash-headless"), find("PostToolUse-Bash-headless"));
+        let mut placing = placing();
+        placing.ids.fill(before);
+        let (one, two) = (placing.place(before).payload, placing.place(after).payload);
+        for key in ["prompt_id", "tool_use_id"] {
+            assert_eq!(one[key], two[key], "{key}");
+            assert_ne!(one[key], before.payload()[key], "{key}");
+        }
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! What a firing came to: effects, process facts, and how they are written down.
 
+mod junit;
+mod proved;
+mod scenario;
 mod text;
 
 use std::time::Duration;
@@ -10,6 +13,9 @@ use crate::harness::Harness;
 use crate::launch::{HookRun, Process};
 use crate::recording::{How, Provenance};
 
+pub use junit::junit;
+pub use proved::prove;
+pub use scenario::{Report, StepReport, Unmet, write_report};
 pub use text::write_firing;
 pub(crate) use text::{Style, paint};
 

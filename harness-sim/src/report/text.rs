@@ -48,6 +48,11 @@ pub fn write_firing(out: &mut String, firing: &Firing) {
     } else {
         paint(Style::Bad, "✗")
     };
+    write_marked(out, firing, &mark);
+}
+
+/// The same under another mark than the firing's own.
+pub(super) fn write_marked(out: &mut String, firing: &Firing, mark: &str) {
     let documented = match firing.how {
         How::Recorded => String::new(),
         How::Documented => format!("  {}", paint(Style::Warn, "documented, never seen")),

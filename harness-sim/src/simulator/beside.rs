@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::{FireError, Options, Simulator};
+use super::{FireError, Options, Simulator, placed};
 use crate::harness::{self, Event, Hook};
 use crate::launch::{LaunchError, Stage};
 use crate::recording::Recording;
@@ -32,18 +32,19 @@ impl Simulator {
     /// The payload that this recording has in this run.
     pub(crate) fn payload_of(&mut self, recording: &Recording) -> Result<Value, FireError> {
         let shared = self.prepare()?;
-        Ok(self.placing(&shared).place(recording).payload)
+        Ok(placed(&self.placing(&shared), recording, &self.options).payload)
     }
 
     /// Fires events at the command that was given, all at once. Nothing for a harness without command hooks.
-    pub(crate) fn fire_beside(&mut self, recordings: &[&Recording]) -> Result<Vec<Firing>, FireError> {
+    pub(crate) fn fire_at_once(&mut self, recordings: &[&Recording]) -> Result<Vec<Firing>, FireError> {
         let (Some(account), Some(first)) = (self.harness.account(), recordings.first()) else {
             return Ok(Vec::new());
         };
         let shared = self.prepare()?;
         let placing = self.placing(&shared);
         self.start(account, first.version, &shared)?;
-        let placed: Vec<_> = recordings.iter().map(|recording| placing.place(recording)).collect();
+        let placed: Vec<_> =
+            recordings.iter().map(|recording| placed(&placing, recording, &self.options)).collect();
         let events: Vec<Event<'_>> = recordings
             .iter()
             .zip(&placed)
@@ -51,7 +52,10 @@ impl Simulator {
             .collect();
         let orders = events
             .iter()
-            .map(|event| self.order(account, *event, None, account.timeout(event.name(), None), &placing))
+            .map(|event| {
+                let deadline = account.timeout(event.name(), None);
+                self.order(account, *event, None, deadline, &placing, &self.options)
+            })
             .collect();
         let started = Instant::now();
         let linger = self.options.linger;

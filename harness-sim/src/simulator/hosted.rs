@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{FireError, Simulator};
+use super::{FireError, Simulator, placed};
 use crate::harness::{Begun, Harness, Hosted, Modules, Place, Play, Scene};
 use crate::launch::{Declared, Ended, Exit, HookRun, LaunchError, Node, Program, Shared, node};
 use crate::recording::Recording;
@@ -19,7 +19,9 @@ const BOUND: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Hosting {
     node: Node,
-    begun: Begun,
+    /// The sessions that there are in it.
+    sessions: Vec<String>,
+    has_started: bool,
 }
 
 impl Simulator {
@@ -47,9 +49,9 @@ impl Simulator {
             return Ok(firing);
         }
         let shared = self.prepare()?;
-        let payload = self.placing(&shared).place(recording).payload;
+        let payload = placed(&self.placing(&shared), recording, &self.options).payload;
         let (project, session) = (self.project.clone(), self.session_id.clone());
-        let begun = self.hosted.as_ref().map(|hosting| hosting.begun).unwrap_or_default();
+        let begun = self.hosted.as_ref().map(|hosting| hosting.begun(&session)).unwrap_or_default();
         let mut scene = Scene {
             recording,
             payload: &payload,
@@ -82,7 +84,7 @@ impl Simulator {
                 return Ok(firing);
             };
             let program = self.program(hosted, scene, &shared);
-            Hosting { node: Node::start(&shared, &node, program)?, begun: Begun::default() }
+            Hosting { node: Node::start(&shared, &node, program)?, sessions: Vec::new(), has_started: false }
         };
         let bound = self.options.timeout.unwrap_or(BOUND);
         let (lines, ended) = hosting.play(&play, Instant::now() + bound).map_err(LaunchError::Host)?;
@@ -168,8 +170,14 @@ impl Hosting {
     }
 
     fn note(&mut self, order: &Value) {
-        self.begun.process |= order["do"] == "start";
-        self.begun.session |= order["do"] == "session";
+        self.has_started |= order["do"] == "start";
+        if order["do"] == "session" {
+            self.sessions.extend(order["session"].as_str().map(str::to_owned));
+        }
+    }
+
+    fn begun(&self, session: &str) -> Begun {
+        Begun { process: self.has_started, session: self.sessions.iter().any(|known| known == session) }
     }
 }
 

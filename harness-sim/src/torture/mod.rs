@@ -291,7 +291,7 @@ impl Subject<'_> {
                 let many: Vec<&Recording> = chosen.into_iter().cycle().take(count).collect();
                 let simulator = self.simulator();
                 simulator.set_options(bound);
-                simulator.fire_beside(&many)?.into()
+                simulator.fire_at_once(&many)?.into()
             }
             Ordeal::FullDisk => self.on_a_full_disk(case.on, &bound)?,
             Ordeal::ReadOnly => self.on_a_read_only_disk(case.on, &bound)?,

@@ -104,3 +104,21 @@ fn one_that_floods_is_ended_in_time() {
     let firing = claude.fire(CLAUDE_OPEN).unwrap();
     assert!(firing.commands[0].timed_out && firing.survivors.is_empty(), "{firing}");
 }
+
+#[test]
+fn hooks_at_claude_codes_session_end_have_the_longest_of_their_timeouts_together() {
+    let project = tempfile::tempdir().unwrap();
+    let fire = |timeout: &str| {
+        std::fs::create_dir_all(project.path().join(".claude")).unwrap();
+        // The one that needs the time names none.
+        let settings = format!(
+            r#"{{"hooks":{{"SessionEnd":[{{"hooks":[{{"type":"command","command":"sleep 2.5"}},{{"type":"command","command":"true"{timeout}}}]}}]}}}}"#
+        );
+        std::fs::write(project.path().join(".claude/settings.json"), settings).unwrap();
+        simulator(Harness::Claude, project.path()).fire("SessionEnd-other-headless").unwrap()
+    };
+    let short = fire("");
+    assert!(short.commands[0].timed_out, "{short}");
+    let long = fire(r#","timeout":40"#);
+    assert!(!long.commands[0].timed_out, "{long}");
+}

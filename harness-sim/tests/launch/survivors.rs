@@ -9,8 +9,10 @@ use crate::{CLAUDE_OPEN, runs, simulator};
 #[test]
 fn a_child_in_a_session_of_its_own_is_reported_and_ended_with_the_session() {
     let project = tempfile::tempdir().unwrap();
-    let mut claude = simulator(Harness::Claude, project.path())
-        .command("setsid sleep 60 </dev/null >/dev/null 2>&1 & echo $!");
+    let mut claude = simulator(Harness::Claude, project.path()).command(
+        "setsid sleep 60 </dev/null >/dev/null 2>&1 &
+         until [ \"$(cat /proc/$!/comm)\" = sleep ]; do :; done; echo $!",
+    );
     let firing = claude.fire(CLAUDE_OPEN).unwrap();
     assert_eq!(firing.survivors.len(), 1, "{firing}");
     let survivor = &firing.survivors[0];
@@ -92,6 +94,7 @@ fn a_process_that_only_ends_a_little_later_is_no_survivor() {
 #[test]
 fn nothing_is_left_when_the_simulator_itself_is_killed() {
     let project = tempfile::tempdir().unwrap();
+    let scratch = tempfile::tempdir().unwrap();
     let mut simulator = std::process::Command::new(env!("CARGO_BIN_EXE_harness-sim"))
         .args([
             "fire",
@@ -101,6 +104,7 @@ fn nothing_is_left_when_the_simulator_itself_is_killed() {
             "setsid sleep 60 & echo $! > pid.tmp; mv pid.tmp pid; sleep 60",
         ])
         .current_dir(project.path())
+        .env("TMPDIR", scratch.path())
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
@@ -110,6 +114,7 @@ fn nothing_is_left_when_the_simulator_itself_is_killed() {
     simulator.kill().unwrap();
     simulator.wait().unwrap();
     wait_until(|| !runs(pid));
+    wait_until(|| scratch.path().read_dir().unwrap().next().is_none());
 }
 
 fn wait_until(condition: impl Fn() -> bool) {

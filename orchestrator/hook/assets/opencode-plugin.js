@@ -262,7 +262,6 @@ export const Dogwatch = async ({ client, directory, worktree }) => {
   }
 
   function end(session, reason, options) {
-    session.owner = undefined;
     // Told by the command line alone: it is the end whatever it is called.
     return ask("end", payload(session, undefined, { reason }), { owner, ...options });
   }
@@ -318,7 +317,7 @@ export const Dogwatch = async ({ client, directory, worktree }) => {
       }
       // What is said for OpenCode or a plugin is nobody's prompt.
       if (parts.every((part) => part.synthetic)) return;
-      session.isAsked = session.hasFailed = false;
+      session.isAsked = false;
       session.isPrompted?.();
       await within(OPEN_WAIT_MS, session.opening, true);
       // One that hangs holds up one prompt.

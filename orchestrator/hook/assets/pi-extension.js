@@ -82,8 +82,9 @@ export default function (pi) {
   });
 
   on("before_agent_start", async (event, context) => {
-    // A run that an extension's message started has no prompt of a person.
+    // A run that an extension's message started has no prompt of a person; one that has is no follow-up.
     const asked = event.messageType === "custom" ? null : payload(event, context, { prompt: event.prompt });
+    if (asked) isFollowUp = false;
     const generation = await settled();
     const added = asked && acts() ? textOf(await ask("prompt", asked)) : "";
     // A start that is not delivered here is still to be delivered.

@@ -1,13 +1,14 @@
 //! Claude Code's account: what 2.1.332 does with command hooks.
 
 mod answer;
+mod flow;
 mod rules;
 
 use std::time::Duration;
 
 use super::discovery::{Mistake, Source};
 use super::{
-    Account, Conduct, Discovery, Event, Finish, Harness, Hook, Kill, Leads, Place, Rule, Scope, matcher,
+    Account, Conduct, Discovery, Event, Finish, Flow, Harness, Hook, Kill, Leads, Place, Rule, Scope, matcher,
 };
 use crate::report::Effect;
 
@@ -55,6 +56,10 @@ const IF_BROKEN: &str = "Claude Code uses nothing of the file, says so on stderr
 impl Account for Claude {
     fn rules(&self) -> &'static [Rule] {
         rules::RULES
+    }
+
+    fn flow(&self) -> &'static Flow {
+        &flow::FLOW
     }
 
     fn argv0(&self, _version: &str) -> &'static str {

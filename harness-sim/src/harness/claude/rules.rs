@@ -67,4 +67,18 @@ pub(super) const RULES: &[Rule] = &[
         SEEN,
     ),
     rule("more than 10,000 UTF-16 units of one hook reach the model as a preview of 2,000 and a file", SEEN),
+    rule(
+        "a refused stop comes again with stop_hook_active; the ninth refusal in a row is not obeyed (reported: a tool that runs in between starts the count anew)",
+        SEEN,
+    ),
+    rule(
+        "a compaction fires PreCompact, a SubagentStop without an agent_type, SessionStart with the source compact and the same session_id, and PostCompact",
+        SEEN,
+    ),
+    rule("which of the last two comes first", "not known"),
+    rule("a compaction that is blocked is asked for again", SEEN),
+    rule(
+        "clear and fork begin a session with another id in the same process; a prompt waits for the session's open",
+        SEEN,
+    ),
 ];

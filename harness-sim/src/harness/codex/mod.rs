@@ -1,6 +1,7 @@
 //! Codex's account: what 0.171.0 does with command hooks.
 
 mod answer;
+mod flow;
 mod rules;
 
 use std::path::Path;
@@ -10,7 +11,8 @@ use serde_json::Value;
 
 use super::discovery::{Mistake, Source};
 use super::{
-    Account, Conduct, Discovery, Event, Finish, Hook, Kill, Leads, Place, Registration, Rule, Scope, matcher,
+    Account, Conduct, Discovery, Event, Finish, Flow, Hook, Kill, Leads, Place, Registration, Rule, Scope,
+    matcher,
 };
 use crate::env;
 use crate::report::Effect;
@@ -38,6 +40,10 @@ const IF_BROKEN: &str = "Codex warns and uses nothing of the file";
 impl Account for Codex {
     fn rules(&self) -> &'static [Rule] {
         rules::RULES
+    }
+
+    fn flow(&self) -> &'static Flow {
+        &flow::FLOW
     }
 
     fn argv0(&self, _version: &str) -> &'static str {

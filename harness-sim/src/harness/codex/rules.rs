@@ -57,4 +57,9 @@ pub(super) const RULES: &[Rule] = &[
         "10,000 bytes of one hook reach the model whole, or what additionalContextLimit says in tokens; past it the first and last 5,000 and a file",
         SEEN,
     ),
+    rule(
+        "after a compaction SessionStart with the source compact: after an automatic one in the same turn, after a manual one at the next prompt",
+        SEEN,
+    ),
+    rule("the terminal program's daemon has several sessions in one process", SEEN),
 ];

@@ -2,6 +2,7 @@
 //! 2026.07 to 2026.10 command line programs and 3.9 to 3.23 editors, and every report says so.
 
 mod answer;
+mod flow;
 mod rules;
 
 use std::path::{Path, PathBuf};
@@ -11,8 +12,8 @@ use serde_json::Value;
 
 use super::discovery::{Mistake, Source};
 use super::{
-    Account, Conduct, Discovery, Event, Finish, Harness, Hook, Kill, Leads, Place, Registration, Rule, Scope,
-    matcher,
+    Account, Conduct, Discovery, Event, Finish, Flow, Harness, Hook, Kill, Leads, Place, Registration, Rule,
+    Scope, matcher,
 };
 use crate::report::Effect;
 
@@ -59,6 +60,10 @@ const IF_BROKEN: &str = "Cursor uses nothing of the file";
 impl Account for Cursor {
     fn rules(&self) -> &'static [Rule] {
         rules::RULES
+    }
+
+    fn flow(&self) -> &'static Flow {
+        &flow::FLOW
     }
 
     fn argv0(&self, version: &str) -> &'static str {
@@ -163,7 +168,7 @@ impl Account for Cursor {
 
     fn stop_limit(&self, event: &str) -> Option<u32> {
         // `loop_limit` 5 gives four follow-ups.
-        (event == "stop").then_some(4)
+        matches!(event, "stop" | "subagentStop").then_some(4)
     }
 }
 

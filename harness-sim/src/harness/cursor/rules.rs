@@ -54,4 +54,10 @@ pub(super) const RULES: &[Rule] = &[
         REPORTED,
     ),
     rule("preCompact can only tell the user something", DOCUMENTED),
+    rule(
+        "a Write first fires preToolUse for Read with the same tool_use_id; denying that denies the write",
+        REPORTED,
+    ),
+    rule("in the editor sessionStart and beforeSubmitPrompt run beside each other", REPORTED),
+    rule("loop_count of a stop counts the follow-ups; subagentStop has the same limit", DOCUMENTED),
 ];

@@ -1,6 +1,7 @@
 //! Grok's account: what 1.0.41 does with command hooks. Much of it is from the guide that the program carries.
 
 mod answer;
+mod flow;
 mod rules;
 
 use std::path::Path;
@@ -10,8 +11,8 @@ use serde_json::Value;
 
 use super::discovery::{Mistake, Source};
 use super::{
-    Account, Conduct, Discovery, Event, Finish, Harness, Hook, Kill, Leads, Place, Registration, Rule, Scope,
-    matcher,
+    Account, Conduct, Discovery, Event, Finish, Flow, Harness, Hook, Kill, Leads, Place, Registration, Rule,
+    Scope, matcher,
 };
 use crate::report::{Effect, Kind};
 
@@ -76,6 +77,10 @@ const IF_BROKEN: &str = "Grok uses nothing of the file";
 impl Account for Grok {
     fn rules(&self) -> &'static [Rule] {
         rules::RULES
+    }
+
+    fn flow(&self) -> &'static Flow {
+        &flow::FLOW
     }
 
     fn argv0(&self, _version: &str) -> &'static str {

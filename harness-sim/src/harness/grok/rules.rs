@@ -59,4 +59,6 @@ pub(super) const RULES: &[Rule] = &[
         SEEN,
     ),
     rule("text for the model is clipped at 10,000 characters", GUIDE),
+    rule("a prompt does not wait for the hooks of SessionStart: they run beside each other", SEEN),
+    rule("a compaction fires PreCompact and no SessionStart", SEEN),
 ];

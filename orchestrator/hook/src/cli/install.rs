@@ -10,6 +10,7 @@ use clap::builder::PossibleValuesParser;
 
 use super::{Failure, Surroundings, write_error, write_out};
 use crate::config::printable;
+use crate::digest::repository;
 use crate::env;
 use crate::harness::registration::{Form, Hook};
 use crate::harness::{Harness, TABLE};
@@ -99,6 +100,7 @@ impl<'a> Work<'a> {
         surroundings: &'a Surroundings,
         project: Option<&'a Path>,
     ) -> Result<Work<'a>, Failure> {
+        refuse_for_somebody_else(surroundings.home_folder.as_deref())?;
         let state_folder = surroundings.state_folder.as_deref().ok_or_else(|| {
             Failure::new("no home folder is known to keep a backup in; set HOME to an absolute path")
         })?;
@@ -114,6 +116,11 @@ impl<'a> Work<'a> {
 
     fn note(&mut self, line: &str) {
         let _ = writeln!(self.text, "{}", printable(line, usize::MAX));
+    }
+
+    fn fail(&mut self, name: &str, failure: &Failure) {
+        self.has_failed = true;
+        write_error(&format!("{name}: {}", failure.message));
     }
 
     /// Tells of a change of one file, or why there is none.
@@ -147,6 +154,34 @@ impl<'a> Work<'a> {
     }
 }
 
+/// What root makes in somebody's home folder they cannot undo.
+fn refuse_for_somebody_else(home_folder: Option<&Path>) -> Result<(), Failure> {
+    use std::os::unix::fs::MetadataExt;
+    let Some(data) = home_folder.and_then(|folder| folder.metadata().ok()) else { return Ok(()) };
+    if nix::unistd::geteuid().is_root() && data.uid() != 0 {
+        return Err(Failure::new(format!(
+            "{} belongs to user {}; run this as that user",
+            home_folder.unwrap_or(Path::new("HOME")).display(),
+            data.uid()
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a file that a link of the repository moves out of the project.
+fn refuse_outside(project: Option<&Path>, path: &Path) -> Result<(), Failure> {
+    let Some(project) = project.and_then(|project| project.canonicalize().ok()) else { return Ok(()) };
+    let there = path.ancestors().find_map(|above| above.canonicalize().ok());
+    if there.as_deref().is_none_or(|there| there.starts_with(&project)) {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "{}: a link of the project leads out of it, to {}; nothing was written there",
+        path.display(),
+        there.unwrap_or_default().display()
+    )))
+}
+
 /// Where the files of these surroundings are.
 pub(super) fn places<'a>(surroundings: &'a Surroundings, project: Option<&'a Path>) -> Places<'a> {
     Places { home_folder: surroundings.home_folder.as_deref(), project, variable: env::folder_or_tilde }
@@ -164,6 +199,17 @@ fn project_of(surroundings: &Surroundings) -> Result<PathBuf, Failure> {
         return Err(Failure::new(format!(
             "{} is your home folder and no project; leave out --project to install for yourself",
             root.display()
+        )));
+    }
+    if root.parent().is_none() {
+        return Err(Failure::new("/ is no project; run this in one".to_owned()));
+    }
+    if GitPlace::find(&root).is_none()
+        && let Some(bare) = root.ancestors().find(|above| repository::is_git_dir(above))
+    {
+        let bare = bare.display();
+        return Err(Failure::new(format!(
+            "{bare}: a bare repository has no work tree; run this in a checkout of it"
         )));
     }
     Ok(root)
@@ -206,6 +252,10 @@ pub(super) fn install(arguments: &Install, surroundings: &Surroundings) -> Resul
             write_error(&format!("{}: no home folder is known; set HOME to an absolute path", harness.name));
             continue;
         };
+        if let Err(failure) = refuse_outside(project.as_deref(), &path) {
+            work.fail(harness.name, &failure);
+            continue;
+        }
         let part = Part::Registration { harness, program: program.clone() };
         let result = register::install(&part, &path, &work.store, work.dry_run);
         let is_done = result.is_ok();
@@ -215,7 +265,7 @@ pub(super) fn install(arguments: &Install, surroundings: &Surroundings) -> Resul
         }
     }
     if arguments.instructions {
-        put_instructions(&mut work, &registered, &program);
+        put_instructions(&mut work, &registered, &program, project.as_deref());
     }
     drop(lock);
     if let (Some(project), false, Some(own_folder)) =
@@ -242,7 +292,12 @@ fn registered_words(harness: &Harness) -> String {
     }
 }
 
-fn put_instructions(work: &mut Work<'_>, harnesses: &[&'static Harness], program: &Program) {
+fn put_instructions(
+    work: &mut Work<'_>,
+    harnesses: &[&'static Harness],
+    program: &Program,
+    project: Option<&Path>,
+) {
     let rerun = format!("{} open", crate::register::own::quoted(program.as_str()));
     let part = Part::Instructions { rerun };
     let mut done: Vec<PathBuf> = Vec::new();
@@ -250,9 +305,13 @@ fn put_instructions(work: &mut Work<'_>, harnesses: &[&'static Harness], program
         match work.places.instructions(harness, work.scope) {
             Some(path) if done.contains(&path) => {}
             Some(path) => {
+                done.push(path.clone());
+                if let Err(failure) = refuse_outside(project, &path) {
+                    work.fail("Instructions", &failure);
+                    continue;
+                }
                 let result = register::install(&part, &path, &work.store, work.dry_run);
                 work.tell("Instructions", result, "three lines added", "there already");
-                done.push(path);
             }
             None => work.note(&format!("{}: no file of instructions of your own is known", harness.name)),
         }
@@ -330,6 +389,12 @@ pub(super) fn uninstall(arguments: &Uninstall, surroundings: &Surroundings) -> R
     for harness in &harnesses {
         let Some(path) = work.places.registration(harness, work.scope) else { continue };
         let part = Part::Registration { harness, program: Program::Bare };
+        if let Err(failure) = refuse_outside(project.as_deref(), &path) {
+            if !is_everything {
+                work.fail(harness.name, &failure);
+            }
+            continue;
+        }
         take_out(&mut work, harness.name, &part, &path, is_everything);
     }
     drop(lock);
@@ -342,6 +407,10 @@ pub(super) fn uninstall(arguments: &Uninstall, surroundings: &Surroundings) -> R
 /// `is_quiet`: says nothing where there was nothing.
 fn take_out(work: &mut Work<'_>, name: &str, part: &Part, path: &Path, is_quiet: bool) {
     let result = register::uninstall(part, path, &work.store, work.dry_run);
+    // A file of instructions that was never touched is nobody's concern here, whatever it is.
+    if result.is_err() && matches!(part, Part::Instructions { .. }) && work.store.find(path).is_none() {
+        return;
+    }
     if is_quiet && result.as_ref().is_ok_and(|change| !change.is_one()) {
         return;
     }

@@ -32,7 +32,10 @@ pub(super) struct Arguments {}
 
 pub(super) fn run(_: &Arguments, surroundings: &Surroundings) -> Result<ExitCode, Failure> {
     let root = find_root(&surroundings.folder, surroundings.home_folder.as_deref());
-    let places = places(surroundings, Some(&root.path));
+    // The files of a home folder are the person's.
+    let is_home_folder =
+        surroundings.home_folder.as_deref().is_some_and(|home| is_same_folder(home, &root.path));
+    let places = places(surroundings, (!is_home_folder).then_some(root.path.as_path()));
     let mut report = Report { text: String::new(), is_broken: false };
     report.project(&root, surroundings);
     let calls = calls(&root);
@@ -56,6 +59,10 @@ pub(super) fn run(_: &Arguments, surroundings: &Surroundings) -> Result<ExitCode
     }
     write_out(&mut io::stdout(), &report.text)?;
     Ok(if report.is_broken { ExitCode::from(super::FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn is_same_folder(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 /// When each harness called dogwatch in this project last, as the trace tells.
@@ -124,9 +131,10 @@ impl Report {
             let path_shown = path.display();
             match seen {
                 Seen::Nothing => {}
-                Seen::Unreadable(why) => {
-                    self.is_broken = true;
-                    self.line(&format!("  broken   {whose}: {why}"));
+                Seen::Unreadable { why, has_ours } => {
+                    self.is_broken |= has_ours;
+                    let word = if *has_ours { "broken " } else { "unread " };
+                    self.line(&format!("  {word}  {whose}: {why}"));
                 }
                 Seen::Registered(registered) if registered.faults.is_empty() => {
                     let (word, why) = consent(harness, *scope, path, places, root, last.is_some());

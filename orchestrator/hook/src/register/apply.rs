@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::file::{FileError, Snapshot, Written, remove_empty};
+use super::file::{FileError, Snapshot, Written, remove_folders};
 use super::json::Made;
 use super::part::{Part, PartError};
 use super::store::{Kept, Record, Store, digest};
@@ -84,27 +84,24 @@ pub fn install(part: &Part, path: &Path, store: &Store, dry: bool) -> Result<Cha
             path: path.display().to_string(),
             existed: before.content.is_some(),
             after: digest(&with.content),
-            folders: old.as_ref().map(|old| old.record.folders.clone()).unwrap_or_default(),
+            earlier: old
+                .as_ref()
+                .zip(now.content.as_deref())
+                .and_then(|(old, content)| old.is_as_written(content).then(|| digest(content))),
+            folders: now.missing_folders().max(old.as_ref().map_or(0, |old| old.record.folders)),
             made: with.made,
         };
-        let mut kept = Kept { record, before: before.content };
+        let kept = Kept { record, before: before.content };
         if let Some(content) = &now.content {
-            change.backup = store.back_up(path, content).map_err(of_store)?;
             let is_known = old.as_ref().is_some_and(|old| old.is_as_written(content));
-            if part.is_whole_file() && !is_known {
-                change.backup = Some(store.back_up_edited(path, content).map_err(of_store)?);
+            // The first time, and where an edit of somebody else's goes with a program of ours.
+            if old.is_none() || (part.is_whole_file() && !is_known) {
+                change.backup = Some(store.back_up(path, content).map_err(of_store)?);
             }
         }
         store.keep(path, &kept).map_err(of_store)?;
-        match now.replace(&with.content)? {
-            Written::Done(made) => {
-                if !made.is_empty() {
-                    kept.record.folders.extend(made);
-                    store.keep(path, &kept).map_err(of_store)?;
-                }
-                return Ok(change);
-            }
-            Written::Changed => {}
+        if now.replace(&with.content)? == Written::Done {
+            return Ok(change);
         }
     }
     Err(FileError::Contended(path.to_owned()).into())
@@ -156,7 +153,9 @@ pub fn uninstall(part: &Part, path: &Path, store: &Store, dry: bool) -> Result<C
                 let without = part.without(current, made).map_err(of_part)?;
                 if without.was_there {
                     is_edited = part.is_whole_file();
-                    change.after = without.content;
+                    // Where nothing is left, a file that was there empty is there again.
+                    let empty = || kept.as_ref().and_then(|kept| kept.before.clone());
+                    change.after = without.content.or_else(empty);
                 }
             }
         }
@@ -172,10 +171,10 @@ pub fn uninstall(part: &Part, path: &Path, store: &Store, dry: bool) -> Result<C
         }
         if change.is_one() {
             if let (true, Some(current)) = (is_edited, &now.content) {
-                change.backup = Some(store.back_up_edited(path, current).map_err(of_store)?);
+                change.backup = Some(store.back_up(path, current).map_err(of_store)?);
             }
             let is_done = match &change.after {
-                Some(after) => matches!(now.replace(after)?, Written::Done(_)),
+                Some(after) => now.replace(after)? == Written::Done,
                 None => now.remove()?,
             };
             if !is_done {
@@ -183,7 +182,7 @@ pub fn uninstall(part: &Part, path: &Path, store: &Store, dry: bool) -> Result<C
             }
         }
         if let Some(kept) = kept {
-            remove_empty(&kept.record.folders);
+            remove_folders(path, kept.record.folders);
             store.forget(path).map_err(of_store)?;
         }
         return Ok(change);

@@ -54,13 +54,19 @@ pub fn is_there(text: &str) -> bool {
     find(text).is_some()
 }
 
+/// Whether our lines are there and somebody has written between them.
+pub(super) fn is_edited(text: &str) -> bool {
+    let is_begin = |line: &str| line.starts_with(BEGIN_ANY);
+    text.lines().any(is_begin) && find(text).is_none()
+}
+
 /// Where our lines begin and end, without the line break behind them.
 fn find(text: &str) -> Option<(usize, usize)> {
     let starts_line = |at: usize| at == 0 || text[..at].ends_with('\n');
     let start = text.match_indices(BEGIN_ANY).map(|(at, _)| at).find(|at| starts_line(*at))?;
     let end = start + text[start..].find(END)? + END.len();
-    // Somebody's own text between the markers is not ours to remove.
-    let is_ours = text[start..end].lines().count() == 3;
+    // Somebody's own text between the markers is not ours to remove; a formatter's blank lines are.
+    let is_ours = text[start..end].lines().filter(|line| !line.trim().is_empty()).count() == 3;
     is_ours.then_some((start, end))
 }
 
@@ -97,6 +103,17 @@ mod tests {
     fn text_between_the_markers_is_not_ours() {
         let edited = with("", "dogwatch open").replace("<!-- dogwatch: end", "Mine.\n<!-- dogwatch: end");
         assert_eq!(without(&edited), None);
+        assert!(is_edited(&edited) && !is_edited("") && !is_edited(&with("", "dogwatch open")));
+    }
+
+    #[test]
+    fn a_formatters_blank_lines_change_nothing() {
+        let formatted = with("# Rules\n", "dogwatch open")
+            .replace("-->\nWhere", "-->\n\nWhere")
+            .replace("else.\n", "else.\n\n");
+        assert_eq!(formatted.lines().count(), 7);
+        assert_eq!(without(&formatted).unwrap(), "# Rules\n");
+        assert_eq!(with(&formatted, "dogwatch open"), with("# Rules\n", "dogwatch open"));
     }
 
     #[test]

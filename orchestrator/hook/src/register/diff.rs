@@ -16,7 +16,10 @@ pub fn unified(path: &Path, before: Option<&[u8]>, after: Option<&[u8]>) -> Stri
         None => "/dev/null".to_owned(),
     };
     let mut out = format!("--- {}\n+++ {}\n", name(before), name(after));
-    let diff = TextDiff::from_lines(old.as_str(), new.as_str());
+    // By line feeds alone: a carriage return is no line break to `patch`.
+    let (old, new): (Vec<&str>, Vec<&str>) =
+        (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let diff = TextDiff::configure().newline_terminated(true).diff_slices(&old, &new);
     let _ = write!(out, "{}", diff.unified_diff().context_radius(CONTEXT));
     out
 }
@@ -38,6 +41,12 @@ mod tests {
             diff,
             "--- /x/f\n+++ /x/f\n@@ -1,2 +1,3 @@\n a\n-b\n\\ No newline at end of file\n+b\n+c\n"
         );
+    }
+
+    #[test]
+    fn a_carriage_return_is_no_line_break() {
+        let diff = unified(Path::new("/x/f"), Some(b"{\r}\n"), Some(b"{\r}\na\n"));
+        assert_eq!(diff, "--- /x/f\n+++ /x/f\n@@ -1 +1,2 @@\n {\r}\n+a\n");
     }
 
     #[test]

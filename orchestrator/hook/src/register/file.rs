@@ -3,13 +3,15 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown};
 use std::path::{Path, PathBuf};
 
 use nix::libc;
 
 /// The most bytes of a file that we edit.
 const LIMIT_BYTES: u64 = 16 * 1024 * 1024;
+/// How the name of a file that is being written begins and ends.
+const TEMPORARY: (&str, &str) = (".dogwatch-", ".tmp");
 /// How a file of ours is made where there was none, before the umask.
 const NEW_MODE: u32 = 0o666;
 
@@ -17,13 +19,16 @@ const NEW_MODE: u32 = 0o666;
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// A folder, a FIFO, a device.
-    #[error("{}: expected a regular file, found {found}", .path.display())]
+    #[error("{}: expected a regular file, found {found}; move it away", .path.display())]
     NotRegular {
         /// The file.
         path: PathBuf,
         /// What it is.
         found: &'static str,
     },
+    /// A file, or a link that leads nowhere.
+    #[error("{}: expected a folder, found something else; move it away", .0.display())]
+    NotFolder(PathBuf),
     /// It leads nowhere.
     #[error("{}: a link that leads nowhere; make its target, or remove the link", .0.display())]
     DanglingLink(PathBuf),
@@ -39,13 +44,13 @@ pub enum FileError {
         owner: u32,
     },
     /// No configuration is that large.
-    #[error("{}: larger than {} MiB", .0.display(), LIMIT_BYTES / 1024 / 1024)]
+    #[error("{}: larger than {} MiB, which no configuration is; look what is in it", .0.display(), LIMIT_BYTES / 1024 / 1024)]
     TooLarge(PathBuf),
     /// It changed between our look and our write, again and again.
     #[error("{}: changes all the time; close what writes it, then try again", .0.display())]
     Contended(PathBuf),
     /// The operating system said no.
-    #[error("{}: cannot {what}: {}", .path.display(), crate::text::line(&.source.to_string()))]
+    #[error("{}: cannot {what}: {}", .path.display(), reason(.source))]
     Os {
         /// What was being done.
         what: &'static str,
@@ -71,8 +76,8 @@ pub struct Snapshot {
 /// What became of a write.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Written {
-    /// The file is in place; with the folders that were made for it, outermost first.
-    Done(Vec<PathBuf>),
+    /// The file is in place.
+    Done,
     /// Somebody else wrote it meanwhile: nothing was done.
     Changed,
 }
@@ -133,30 +138,48 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Puts new content in its place, by a rename, if it still is as it was read. Owner and mode stay.
+    /// How many of the folders above the file are not there.
+    pub fn missing_folders(&self) -> usize {
+        self.real.ancestors().skip(1).take_while(|folder| !folder.exists()).count()
+    }
+
+    /// Puts new content in its place, by a rename, if it still is as it was read. Owner and mode stay; missing folders are
+    /// made.
     pub fn replace(&self, content: &[u8]) -> Result<Written, FileError> {
         self.check_writable()?;
         let folder = self.real.parent().unwrap_or(Path::new("/"));
-        let made = make_folders(folder)?;
-        let written = self.replace_in(folder, content);
+        let missing = self.missing_folders();
+        let written = make_folders(folder).and_then(|()| self.replace_in(folder, content));
         if !matches!(written, Ok(true)) {
-            remove_empty(&made);
+            remove_folders(&self.real, missing);
         }
-        Ok(if written? { Written::Done(made) } else { Written::Changed })
+        Ok(if written? { Written::Done } else { Written::Changed })
     }
 
     fn replace_in(&self, folder: &Path, content: &[u8]) -> Result<bool, FileError> {
         let os = |what, source| FileError::Os { what, path: self.path.clone(), source };
+        remove_abandoned(folder);
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".dogwatch-").suffix(".tmp");
-        builder.permissions(fs::Permissions::from_mode(NEW_MODE));
+        builder.prefix(TEMPORARY.0).suffix(TEMPORARY.1);
+        if self.data.is_none() {
+            // Of a file that is there the copy is nobody else's to read until it has the file's own mode.
+            builder.permissions(fs::Permissions::from_mode(NEW_MODE));
+        }
         let mut file = builder.tempfile_in(folder).map_err(|error| os("write beside it", error))?;
         file.write_all(content).map_err(|error| os("write beside it", error))?;
-        if let Some(data) = &self.data {
-            if data.uid() != nix::unistd::geteuid().as_raw() {
-                fchown(file.as_file(), Some(data.uid()), Some(data.gid()))
-                    .map_err(|error| os("keep its owner", error))?;
+        // Root at work for somebody: what was theirs stays theirs, and what is new belongs to whom the folder belongs.
+        let owner = match &self.data {
+            Some(data) => Some((data.uid(), data.gid())),
+            None => owner_for_root(folder),
+        };
+        if let Some((uid, gid)) = owner {
+            if uid != nix::unistd::geteuid().as_raw() {
+                fchown(file.as_file(), Some(uid), Some(gid)).map_err(|error| os("keep its owner", error))?;
             }
+            // A group that we are not in cannot be kept.
+            let _ = fchown(file.as_file(), None, Some(gid));
+        }
+        if let Some(data) = &self.data {
             file.as_file()
                 .set_permissions(fs::Permissions::from_mode(data.permissions().mode() & 0o7777))
                 .map_err(|error| os("keep its mode", error))?;
@@ -204,30 +227,74 @@ impl Snapshot {
     }
 }
 
-/// Removes folders that are empty, innermost first; stops at one that is not.
-pub(super) fn remove_empty(folders: &[PathBuf]) {
-    for folder in folders.iter().rev() {
+/// Removes so many of the folders above a file, innermost first, as far as they are empty.
+pub(super) fn remove_folders(file: &Path, most: usize) {
+    for folder in file.ancestors().skip(1).take(most) {
+        remove_abandoned(folder);
         if fs::remove_dir(folder).is_err() {
             return;
         }
     }
 }
 
-/// Makes a folder and what is missing above it; what was made, outermost first.
-fn make_folders(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
+/// Makes a folder and what is missing above it.
+fn make_folders(folder: &Path) -> Result<(), FileError> {
     let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
-    let mut made = Vec::new();
     for folder in missing.into_iter().rev() {
         match fs::create_dir(folder) {
-            Ok(()) => made.push(folder.to_owned()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Ok(()) => {
+                let above = folder.parent().and_then(owner_for_root);
+                if let Some((uid, gid)) = above {
+                    // A folder that cannot be given away is there all the same.
+                    let _ = chown(folder, Some(uid), Some(gid));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
+            Err(error)
+                if [io::ErrorKind::AlreadyExists, io::ErrorKind::NotADirectory].contains(&error.kind()) =>
+            {
+                return Err(FileError::NotFolder(folder.to_owned()));
+            }
             Err(source) => {
-                remove_empty(&made);
                 return Err(FileError::Os { what: "make the folder", path: folder.to_owned(), source });
             }
         }
     }
-    Ok(made)
+    Ok(())
+}
+
+/// Why the operating system refused, in words alone: the error of a temporary file wraps the system's, with a path that
+/// nobody knows.
+fn reason(error: &io::Error) -> String {
+    let inner = error
+        .get_ref()
+        .and_then(|inner| inner.source())
+        .and_then(|inner| inner.downcast_ref::<io::Error>())
+        .unwrap_or(error);
+    match inner.raw_os_error() {
+        Some(number) => nix::errno::Errno::from_raw(number).desc().to_lowercase(),
+        None => crate::text::line(&inner.to_string()),
+    }
+}
+
+/// Whom something new in a folder is to belong to, where root makes it.
+fn owner_for_root(folder: &Path) -> Option<(u32, u32)> {
+    let data = fs::metadata(folder).ok()?;
+    (nix::unistd::geteuid().is_root() && data.uid() != 0).then(|| (data.uid(), data.gid()))
+}
+
+/// Removes what a killed run left beside the file: only one run of a person's is at work at a time.
+fn remove_abandoned(folder: &Path) {
+    let us = nix::unistd::geteuid().as_raw();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_ours =
+            name.to_str().is_some_and(|name| name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1));
+        if is_ours && entry.metadata().is_ok_and(|data| data.is_file() && data.uid() == us) {
+            // One that stays harms nobody.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// So that the rename outlasts a power cut. Where a folder cannot be synced, the file is there all the same.
@@ -271,10 +338,35 @@ mod tests {
         let (scratch, path) = file("old");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let snapshot = Snapshot::read(&path).unwrap();
-        assert_eq!(snapshot.replace(b"new").unwrap(), Written::Done(Vec::new()));
+        assert_eq!(snapshot.replace(b"new").unwrap(), Written::Done);
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o640);
         assert_eq!(names(scratch.path()), ["settings.json"]);
+    }
+
+    #[test]
+    fn what_a_killed_run_left_goes_with_the_next() {
+        let (scratch, path) = file("old");
+        fs::write(scratch.path().join(".dogwatch-x1.tmp"), "part").unwrap();
+        fs::write(scratch.path().join(".dogwatch-home"), "theirs").unwrap();
+        Snapshot::read(&path).unwrap().replace(b"new").unwrap();
+        assert_eq!(names(scratch.path()), [".dogwatch-home", "settings.json"]);
+    }
+
+    #[test]
+    fn what_root_makes_for_somebody_is_theirs() {
+        if !nix::unistd::geteuid().is_root() {
+            return;
+        }
+        let (scratch, _) = file("");
+        let folder = scratch.path().join("theirs");
+        fs::create_dir(&folder).unwrap();
+        chown(&folder, Some(65_534), Some(65_534)).unwrap();
+        let path = folder.join("a/b.json");
+        Snapshot::read(&path).unwrap().replace(b"new").unwrap();
+        for path in [path.as_path(), path.parent().unwrap()] {
+            assert_eq!(fs::metadata(path).unwrap().uid(), 65_534);
+        }
     }
 
     #[test]
@@ -299,17 +391,17 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_made_and_told() {
+    fn folders_are_made_and_can_be_removed() {
         let (scratch, path) = file("");
         let folder = scratch.path().canonicalize().unwrap();
         let deep = folder.join("a/b/c.json");
         let snapshot = Snapshot::read(&deep).unwrap();
         assert_eq!(snapshot.content, None);
-        let Written::Done(made) = snapshot.replace(b"x").unwrap() else { panic!("nobody else is here") };
-        assert_eq!(made, [folder.join("a"), folder.join("a/b")]);
+        assert_eq!(snapshot.missing_folders(), 2);
+        assert_eq!(snapshot.replace(b"x").unwrap(), Written::Done);
         fs::remove_file(&deep).unwrap();
         fs::write(folder.join("a/theirs"), "").unwrap();
-        remove_empty(&made);
+        remove_folders(&deep, 2);
         assert_eq!(names(&folder.join("a")), ["theirs"], "a folder that others use stays");
         drop(path);
     }
@@ -338,7 +430,7 @@ mod tests {
             nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
         }
         let error = Snapshot::read(&path).unwrap_err().to_string();
-        assert!(error.ends_with(&format!("expected a regular file, found {found}")), "{error}");
+        assert!(error.ends_with(&format!("expected a regular file, found {found}; move it away")), "{error}");
     }
 
     #[test]

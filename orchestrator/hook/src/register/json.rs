@@ -31,6 +31,8 @@ use style::Style;
 
 /// What a document that did not exist begins as.
 const FRESH: &str = "{}\n";
+/// One step is one handler or one value of it. A bound, so that no text can keep an install busy for ever.
+const MOST_STEPS: usize = 200;
 
 /// Tells whether a command is one of our handlers, for the harness at hand.
 pub type IsOurs<'a> = &'a dyn Fn(&str) -> bool;
@@ -116,7 +118,7 @@ pub struct Found {
     pub other_keys: Vec<String>,
 }
 
-/// Puts the `wanted` entries in, one for each event, and takes handlers of ours that are not wanted out. A handler of ours
+/// Puts the `wanted` entries in, the first of each event, and takes handlers of ours that are not wanted out. A handler of ours
 /// that is there stays where it is: only its values are brought up to date. A new one goes last in its event's list.
 ///
 /// `earlier` is what earlier calls made. In a text that holds nothing of ours any more it is void; without it, in a text
@@ -153,7 +155,6 @@ pub fn add(
     let original = text.unwrap_or_default();
     let (mut mark, body) = document::split_mark(original, dialect)?;
     let mut body = body.to_owned();
-    let wanted = one_for_each_event(wanted);
     let is_ours = |command: &str| is_ours(command) || wanted.iter().any(|entry| entry.command == command);
 
     let made = if !document::is_blank(&body) {
@@ -172,16 +173,16 @@ pub fn add(
     };
 
     let style = Style::of(&Document::parse(&body, dialect)?);
-    let mut adding = Adding { shape, wanted: &wanted, is_ours: &is_ours, style, made, changes: Vec::new() };
-    loop {
+    let mut adding = Adding { shape, wanted, is_ours: &is_ours, style, made, changes: Vec::new() };
+    for _ in 0..MOST_STEPS {
         let edits = adding.next(&Document::parse(&body, dialect)?);
         if edits.is_empty() {
-            break;
+            let text = if adding.changes.is_empty() { original.to_owned() } else { format!("{mark}{body}") };
+            return Ok(Added { text, made: adding.made, changes: adding.changes });
         }
         body = splice::apply(&body, edits);
     }
-    let text = if adding.changes.is_empty() { original.to_owned() } else { format!("{mark}{body}") };
-    Ok(Added { text, made: adding.made, changes: adding.changes })
+    Err(Rejected::at(original, 0, "it holds more hooks of dogwatch than can be brought up to date"))
 }
 
 /// Takes exactly our handlers out, and with them what `made` says was made for them and is empty now. Without `made`
@@ -235,14 +236,4 @@ pub fn find(
     let events: Vec<&str> = ours.iter().map(Ours::event).collect();
     judge(&document, shape, dialect, &events)?;
     Ok(ours.iter().map(|ours| ours.found(&document)).collect())
-}
-
-fn one_for_each_event(wanted: &[Entry]) -> Vec<&Entry> {
-    let mut kept: Vec<&Entry> = Vec::new();
-    for entry in wanted {
-        if !kept.iter().any(|before| before.event == entry.event) {
-            kept.push(entry);
-        }
-    }
-    kept
 }

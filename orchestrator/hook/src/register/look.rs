@@ -20,7 +20,12 @@ pub enum Seen {
     /// Something of ours.
     Registered(Registered),
     /// The file cannot be read, or the harness would not take it.
-    Unreadable(String),
+    Unreadable {
+        /// Why, and where.
+        why: String,
+        /// Whether something of ours seems to be in it.
+        has_ours: bool,
+    },
 }
 
 /// A registration as it stands.
@@ -36,7 +41,7 @@ pub struct Registered {
 pub fn look(harness: &'static Harness, path: &Path) -> Seen {
     let content = match Snapshot::read(path) {
         Ok(file) => file.content,
-        Err(error) => return Seen::Unreadable(error.to_string()),
+        Err(error) => return Seen::Unreadable { why: error.to_string(), has_ours: false },
     };
     let Some(content) = content else { return Seen::Nothing };
     let seen = match harness.registration.form {
@@ -64,12 +69,16 @@ pub fn look(harness: &'static Harness, path: &Path) -> Seen {
             registered.faults.extend(missing.collect::<Vec<_>>());
             Seen::Registered(registered)
         }
-        Err(error) => Seen::Unreadable(format!("{}: {error}", path.display())),
+        Err(error) => {
+            let called = format!("dogwatch hook {}", harness.id);
+            let has_ours = String::from_utf8_lossy(&content).contains(&called);
+            Seen::Unreadable { why: format!("{}: {error}", path.display()), has_ours }
+        }
     }
 }
 
 fn hooks(harness: &'static Harness, content: &[u8]) -> Result<Option<Registered>, PartError> {
-    let Form::Hooks { shape, dialect, hooks, .. } = harness.registration.form else { return Ok(None) };
+    let Form::Hooks { shape, dialect, .. } = harness.registration.form else { return Ok(None) };
     let text = std::str::from_utf8(content).map_err(|error| PartError::NotUtf8(error.valid_up_to()))?;
     if text.trim().is_empty() {
         return Ok(None);
@@ -80,13 +89,33 @@ fn hooks(harness: &'static Harness, content: &[u8]) -> Result<Option<Registered>
     }
     let mut registered = Registered::default();
     registered.programs.extend(found.iter().filter_map(|found| own::program_of(harness, &found.command)));
-    let lacking: Vec<&str> = hooks
-        .iter()
-        .map(|hook| hook.event)
-        .filter(|event| !found.iter().any(|found| found.event == *event))
-        .collect();
+    // What `install` would do with the same program is what is wrong.
+    let program = match registered.programs.first() {
+        Some(program) if program != own::NAME => Program::at(Path::new(program))?,
+        _ => Program::Bare,
+    };
+    let entries = own::entries(harness, &program)?;
+    let is_entry = |command: &str| own::is_entry(harness, command);
+    let changes = json::add(Some(text), shape, &dialect, &entries, &is_entry, None)?.changes;
+    let (mut lacking, mut differing) = (Vec::new(), BTreeSet::new());
+    for change in changes {
+        match change {
+            json::Change::Version => lacking.push("version".to_owned()),
+            json::Change::Added { event } => lacking.push(event),
+            json::Change::Rewritten { event } | json::Change::Removed { event } => {
+                differing.insert(event);
+            }
+        }
+    }
     if !lacking.is_empty() {
         registered.faults.push(format!("{} missing; `dogwatch install` adds it", lacking.join(", ")));
+    }
+    if !differing.is_empty() {
+        let differing: Vec<String> = differing.into_iter().collect();
+        registered.faults.push(format!(
+            "{}: not as dogwatch writes it; `dogwatch install` puts it right",
+            differing.join(", ")
+        ));
     }
     for found in &found {
         if let Some(matcher) = found.matcher.as_deref().filter(|matcher| !["", "*"].contains(matcher)) {

@@ -31,6 +31,11 @@ pub enum ProgramError {
         "{0:?}: a path with a line break, or one that is no UTF-8, cannot stand in a hook; move the program"
     )]
     Unwritable(PathBuf),
+    /// It could not be told for ours later.
+    #[error(
+        "{0:?}: a program of another name than dogwatch would not be known again in a hook; rename it to dogwatch"
+    )]
+    OtherName(PathBuf),
     /// The harness reads more into it than a path.
     #[error("{path:?}: {harness} takes no path with {forbidden:?} in a hook; move the program")]
     Forbidden {
@@ -56,6 +61,9 @@ impl Program {
     pub fn at(path: &Path) -> Result<Program, ProgramError> {
         // Without `.` and doubled slashes; `..` stays, because what is before it may be a link.
         let plain: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+        if plain.file_name().is_some_and(|name| name != NAME) {
+            return Err(ProgramError::OtherName(path.to_owned()));
+        }
         match plain.to_str() {
             Some(text) if plain.is_absolute() && !text.chars().any(char::is_control) => {
                 Ok(Program::At(text.to_owned()))
@@ -121,6 +129,15 @@ pub fn quoted(word: &str) -> String {
 /// Whether a command in a harness's file is one of ours: `[…/]dogwatch hook <harness> …` and nothing around it.
 pub fn is_ours(harness: &Harness, command: &str) -> bool {
     program_of(harness, command).is_some()
+}
+
+/// Whether a command of ours is for a moment that is registered; one for another is a person's own.
+pub fn is_entry(harness: &Harness, command: &str) -> bool {
+    let Form::Hooks { hooks, .. } = harness.registration.form else { return false };
+    is_ours(harness, command)
+        && words(command).is_some_and(|words| {
+            words.get(3).is_none_or(|moment| hooks.iter().any(|hook| hook.kind.id() == moment))
+        })
 }
 
 /// The program of a command of ours; `None` for a command of others.
@@ -278,6 +295,8 @@ mod tests {
     #[rstest]
     #[case("relative/dogwatch")]
     #[case("/a\nb/dogwatch")]
+    #[case("/a/dw")]
+    #[case("/a/dogwatch (deleted)")]
     fn what_cannot_stand_in_a_command_is_refused(#[case] path: &str) {
         assert!(Program::at(Path::new(path)).is_err());
     }

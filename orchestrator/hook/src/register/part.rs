@@ -35,6 +35,9 @@ pub enum PartError {
     /// A file of that name is somebody else's.
     #[error("not written by dogwatch; move it away, then try again")]
     NotOurs,
+    /// Somebody wrote between our lines.
+    #[error("somebody has written between the lines of dogwatch; take them out by hand, then try again")]
+    EditedBlock,
     /// It is text for people and models.
     #[error("not UTF-8 from byte {0} on; repair it, then try again")]
     NotUtf8(usize),
@@ -71,7 +74,7 @@ impl Part {
                         shape,
                         &dialect,
                         &entries,
-                        &|command| own::is_ours(harness, command),
+                        &|command| own::is_entry(harness, command),
                         earlier,
                     )?;
                     Ok(With { content: added.text.into_bytes(), made: Some(added.made) })
@@ -83,6 +86,9 @@ impl Part {
             },
             Part::Instructions { rerun } => {
                 let text = current.map(utf8).transpose()?.unwrap_or_default();
+                if block::is_edited(text) {
+                    return Err(PartError::EditedBlock);
+                }
                 Ok(With { content: block::with(text, rerun).into_bytes(), made: None })
             }
         }
@@ -107,7 +113,11 @@ impl Part {
                 }
             },
             Part::Instructions { .. } => {
-                let without = block::without(utf8(current)?);
+                let text = utf8(current)?;
+                if block::is_edited(text) {
+                    return Err(PartError::EditedBlock);
+                }
+                let without = block::without(text);
                 let was_there = without.is_some();
                 let content = without.map_or_else(|| current.to_owned(), String::into_bytes);
                 let is_blank = content.iter().all(u8::is_ascii_whitespace);

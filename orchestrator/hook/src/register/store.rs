@@ -34,9 +34,12 @@ pub struct Record {
     pub existed: bool,
     /// The SHA-256 of what was written last.
     pub after: String,
-    /// Folders that were made for it, outermost first.
+    /// The SHA-256 of what was written before that: a kill may have come between this record and the write.
     #[serde(default)]
-    pub folders: Vec<PathBuf>,
+    pub earlier: Option<String>,
+    /// How many of the folders above it were made for it.
+    #[serde(default)]
+    pub folders: usize,
     /// What of the file's structure is ours.
     #[serde(default)]
     pub made: Option<Made>,
@@ -54,7 +57,8 @@ pub struct Kept {
 impl Kept {
     /// Whether this is what was written last.
     pub fn is_as_written(&self, content: &[u8]) -> bool {
-        self.record.after == digest(content)
+        let digest = digest(content);
+        self.record.after == digest || self.record.earlier.as_ref() == Some(&digest)
     }
 }
 
@@ -111,26 +115,14 @@ impl Store {
         Ok(())
     }
 
-    /// Backs up what a file held before it was ever touched; once per file. Where the backup is, if it was made now.
-    pub fn back_up(&self, path: &Path, content: &[u8]) -> Result<Option<PathBuf>, StateError> {
-        self.put_backup(&format!("{}-{}", key(path), file_name(path)), content)
-    }
-
-    /// Backs up a content of a file that will be overwritten although somebody edited it.
-    pub fn back_up_edited(&self, path: &Path, content: &[u8]) -> Result<PathBuf, StateError> {
-        let hash = digest(content);
-        let name = format!("{}-{}-{}", key(path), &hash[..8], file_name(path));
-        self.put_backup(&name, content)?;
-        Ok(self.folder.join(BACKUPS).join(name))
-    }
-
-    fn put_backup(&self, name: &str, content: &[u8]) -> Result<Option<PathBuf>, StateError> {
+    /// Backs up what a file holds, once for each content. Where the backup is.
+    pub fn back_up(&self, path: &Path, content: &[u8]) -> Result<PathBuf, StateError> {
         let folder = self.make(BACKUPS)?;
-        if folder.look(name)?.is_some() {
-            return Ok(None);
+        let name = format!("{}-{}-{}", key(path), &digest(content)[..8], file_name(path));
+        if folder.look(&name)?.is_none() {
+            folder.write_atomic(&name, content)?;
         }
-        folder.write_atomic(name, content)?;
-        Ok(Some(folder.path().join(name)))
+        Ok(folder.path().join(name))
     }
 
     fn make(&self, name: &str) -> Result<Folder, StateError> {

@@ -233,10 +233,12 @@ fn the_backup_is_made_once_and_for_nobody_else() {
     assert_eq!(fs::read_to_string(&backup).unwrap(), "{\"model\": \"opus\"}");
     assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o7777, 0o600);
     assert_eq!(fs::metadata(backup.parent().unwrap()).unwrap().permissions().mode() & 0o7777, 0o700);
+    succeeds(&desk, &["install", "claude"]);
+    assert_eq!(backups(), std::slice::from_ref(&backup), "once for an installation");
     succeeds(&desk, &["uninstall", "claude"]);
     write(&path, "{}");
     succeeds(&desk, &["install", "claude"]);
-    assert_eq!(backups(), std::slice::from_ref(&backup));
+    assert_eq!(backups().len(), 2, "once for the next");
     assert_eq!(fs::read_to_string(&backup).unwrap(), "{\"model\": \"opus\"}");
 }
 
@@ -456,6 +458,131 @@ fn the_home_folder_is_no_project() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("is your home folder and no project"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_link_of_the_project_leads_nowhere_else() {
+    let desk = Desk::new();
+    let out = desk.scratch.path().join("out");
+    fs::create_dir(&out).unwrap();
+    write(&out.join("notes"), "theirs\n");
+    symlink("../out", desk.project.join(".claude")).unwrap();
+    symlink("../out/notes", desk.project.join("AGENTS.md")).unwrap();
+    let before = tree(&desk);
+    let output = desk.dogwatch(&["install", "claude", PROJECT]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("a link of the project leads out of it"), "{}", stderr(&output));
+    assert_eq!(tree(&desk), before);
+    let output = desk.dogwatch(&["install", "grok", PROJECT, "--instructions"]);
+    assert_eq!(output.status.code(), Some(1), "for the instructions");
+    assert_eq!(fs::read_to_string(out.join("notes")).unwrap(), "theirs\n");
+    // Within the project a link is a person's own way to name one file twice.
+    fs::remove_file(desk.project.join("AGENTS.md")).unwrap();
+    write(&desk.project.join("CLAUDE.md"), "# Rules\n");
+    symlink("CLAUDE.md", desk.project.join("AGENTS.md")).unwrap();
+    succeeds(&desk, &["install", "grok", PROJECT, "--instructions"]);
+    assert!(fs::read_to_string(desk.project.join("CLAUDE.md")).unwrap().contains("dogwatch: begin"));
+}
+
+#[test]
+fn a_home_folder_that_is_no_text_is_one_too() {
+    use std::os::unix::ffi::OsStrExt;
+    let desk = Desk::new();
+    let home = desk.scratch.path().join(std::ffi::OsStr::from_bytes(b"a\xffb"));
+    fs::create_dir(&home).unwrap();
+    let run = |verb: &str| {
+        let mut command = Command::new(PROGRAM);
+        desk.prepare(command.args([verb, "claude", "codex", "pi"]))
+            .env("HOME", &home)
+            .env_remove("XDG_STATE_HOME");
+        let output = command.output().unwrap();
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    };
+    run("install");
+    assert!(home.join(".pi/agent/extensions/dogwatch.js").is_file());
+    run("uninstall");
+    let left: Vec<PathBuf> = fs::read_dir(&home).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(left, [home.join(".local")]);
+}
+
+#[test]
+fn a_file_that_was_there_empty_is_there_again() {
+    let desk = Desk::new();
+    let path = file(&desk, "claude", USER);
+    write(&path, " \n");
+    succeeds(&desk, &["install", "claude"]);
+    let value: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    fs::write(&path, value.to_string()).unwrap();
+    succeeds(&desk, &["uninstall", "claude"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), " \n");
+}
+
+#[test]
+fn what_a_person_wrote_for_another_moment_is_theirs() {
+    let desk = Desk::new();
+    let path = file(&desk, "claude", USER);
+    let own =
+        "\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"dogwatch hook claude stop\"}]}]";
+    write(&path, format!("{{\"hooks\": {{{own}}}}}\n"));
+    succeeds(&desk, &["install", "claude"]);
+    assert!(fs::read_to_string(&path).unwrap().contains(own));
+}
+
+#[test]
+fn an_edited_block_of_instructions_is_said() {
+    let desk = Desk::new();
+    succeeds(&desk, &["install", "codex", "--instructions"]);
+    let path = desk.scratch.path().join(".codex/AGENTS.md");
+    let edited =
+        fs::read_to_string(&path).unwrap().replace("<!-- dogwatch: end", "Mine.\n<!-- dogwatch: end");
+    fs::write(&path, &edited).unwrap();
+    for arguments in [&["install", "codex", "--instructions"][..], &["uninstall", "codex"]] {
+        let output = desk.dogwatch(arguments);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("somebody has written between the lines"), "{}", stderr(&output));
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), edited);
+}
+
+#[test]
+fn a_secret_file_is_nobody_elses_at_any_time() {
+    let desk = Desk::new();
+    let path = file(&desk, "claude", USER);
+    write(&path, format!("{{\"env\": \"{}\"}}", "x".repeat(4096)));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    // What is written beside it is cut off by a limit, and by the signal that comes with it.
+    let mut command = Command::new("/bin/sh");
+    desk.run(command.args(["-c", "ulimit -f 1; exec \"$0\" install claude", PROGRAM]));
+    for entry in fs::read_dir(path.parent().unwrap()).unwrap() {
+        let data = entry.unwrap().metadata().unwrap();
+        assert_eq!(data.permissions().mode() & 0o077, 0);
+    }
+}
+
+#[test]
+fn root_leaves_the_home_folder_of_another_alone() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let desk = Desk::new();
+    std::os::unix::fs::chown(desk.scratch.path(), Some(65_534), Some(65_534)).unwrap();
+    let output = desk.dogwatch(&["install", "claude"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("belongs to user 65534; run this as that user"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_is_no_work_tree_is_no_project() {
+    let desk = Desk::new();
+    let made = desk.run(Command::new("git").args(["init", "-q", "--bare"]));
+    assert!(made.status.success(), "{}", stderr(&made));
+    let bare = desk.dogwatch(&["install", "claude", PROJECT]);
+    let mut command = Command::new(PROGRAM);
+    desk.prepare(command.args(["install", "claude", PROJECT])).current_dir("/");
+    let top = command.output().unwrap();
+    assert_eq!((bare.status.code(), top.status.code()), (Some(1), Some(1)));
+    assert!(stderr(&bare).contains("a bare repository has no work tree"), "{}", stderr(&bare));
+    assert_eq!(stderr(&top), "dogwatch: / is no project; run this in one\n");
 }
 
 #[rstest]

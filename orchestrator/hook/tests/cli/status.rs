@@ -87,6 +87,7 @@ fn a_part_that_is_missing_or_narrowed_is_named() {
     install(&desk, &["claude"]);
     let mut value: serde_json::Value = serde_json::from_slice(&fs::read(settings(&desk)).unwrap()).unwrap();
     value["hooks"].as_object_mut().unwrap().remove("SessionEnd");
+    value["hooks"]["PostToolUse"][0]["hooks"][0]["timeout"] = 0.into();
     value["hooks"]["SessionStart"][0]["matcher"] = "startup".into();
     fs::write(settings(&desk), value.to_string()).unwrap();
     let (text, code) = status(&desk);
@@ -102,10 +103,16 @@ fn a_part_that_is_missing_or_narrowed_is_named() {
 fn a_file_that_does_not_parse_says_where() {
     let desk = Desk::new();
     install(&desk, &["claude"]);
+    let whole = fs::read_to_string(settings(&desk)).unwrap();
+    fs::write(settings(&desk), whole.replacen(':', "", 1)).unwrap();
+    let (text, code) = status(&desk);
+    assert!(text.contains("  broken   yours: ~/.claude/settings.json: line "), "{text}");
+    assert_eq!(code, Some(1));
+    // One that was never ours breaks nothing of ours.
     fs::write(settings(&desk), "{\"hooks\": }").unwrap();
     let (text, code) = status(&desk);
-    assert!(text.contains("  broken   yours: ~/.claude/settings.json: line 1, column "), "{text}");
-    assert_eq!(code, Some(1));
+    assert!(text.contains("  unread   yours: ~/.claude/settings.json: line 1, column "), "{text}");
+    assert_eq!(code, Some(0));
 }
 
 #[test]

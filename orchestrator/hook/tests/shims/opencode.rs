@@ -12,10 +12,11 @@ mod told;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{Desk, Host, checkout, node, wait_until};
+use crate::support::{BOUND, Desk, Host, checkout, node, wait_until};
 
 const ASSET: &str = "orchestrator/hook/assets/opencode-plugin.js";
 
@@ -42,11 +43,27 @@ struct Setup<'a> {
     /// How many copies of the plugin are loaded.
     copies: usize,
     /// Another plugin, loaded before ours.
-    other: &'a str,
+    before: &'a str,
+    /// Another plugin, loaded behind our first copy.
+    behind: &'a str,
 }
 
-const SERVE: Setup<'_> =
-    Setup { script: "", binary: None, changes: &[], mode: "serve", argv: &[], copies: 1, other: "" };
+const SERVE: Setup<'_> = Setup {
+    script: "",
+    binary: None,
+    changes: &[],
+    mode: "serve",
+    argv: &[],
+    copies: 1,
+    before: "",
+    behind: "",
+};
+
+/// So that they do not end on a busy machine what has been heard of in time.
+const LONG_WAITS: &[(&str, &str)] = &[
+    ("const OPEN_WAIT_MS = 2_000;", "const OPEN_WAIT_MS = 50_000;"),
+    ("const PROMPT_WAIT_MS = 1_000;", "const PROMPT_WAIT_MS = 50_000;"),
+];
 
 const NUDGE: &str = "\u{2063}NUDGE";
 /// Answers a session open.
@@ -65,16 +82,18 @@ impl Setup<'_> {
         let binary = json!(self.binary.unwrap_or(&script)).to_string();
         let line = format!("const BINARY = {binary};");
         let mut changes = vec![("const BINARY = \"dogwatch\";", line.as_str())];
+        let is_changed = |old: &str| self.changes.iter().any(|(changed, _)| *changed == old);
+        changes.extend(LONG_WAITS.iter().filter(|(old, _)| !is_changed(old)));
         changes.extend(self.changes);
+        let ours = changed(&changes);
+        let mut texts = vec![ours.as_str(); self.copies];
+        texts.insert(1, self.behind);
+        texts.insert(0, self.before);
         let mut plugins = Vec::new();
-        for (index, text) in (0..=self.copies)
-            .zip([self.other.to_owned()].into_iter().chain(std::iter::repeat_with(|| changed(&changes))))
-        {
-            if !text.is_empty() {
-                let path = desk.path(&format!("plugin-{index}.js"));
-                fs::write(&path, text).unwrap();
-                plugins.push(path);
-            }
+        for (index, text) in texts.into_iter().enumerate().filter(|(_, text)| !text.is_empty()) {
+            let path = desk.path(&format!("plugin-{index}.js"));
+            fs::write(&path, text).unwrap();
+            plugins.push(path);
         }
         let host = host(&desk, &node);
         let mut open_code = OpenCode { host, desk };
@@ -132,18 +151,23 @@ impl OpenCode {
         self.order(&json!({ "do": "event", "event": event }))
     }
 
-    /// What is still said until no run of the binary is under way and everything that follows from that has been done.
+    /// What is still said until no run of the binary is under way and nothing follows any more from what they said.
     fn settle(&mut self) -> Vec<Value> {
         let mut lines = Vec::new();
+        let until = Instant::now() + BOUND;
         loop {
+            assert!(Instant::now() < until, "it does not come to rest: {lines:?}");
             assert!(wait_until(|| !has_children(self.host.pid())), "a run of the binary does not end");
-            // Each is a round of the host's event loop: an answer has become a call, the call a message.
+            // Each is a round of the host's event loop: an answer becomes a call, the call a message.
+            let mut rounds = Vec::new();
             for _ in 0..4 {
-                lines.extend(self.order(&json!({ "do": "listeners" })));
+                rounds.extend(self.order(&json!({ "do": "listeners" })));
             }
-            if !has_children(self.host.pid()) {
+            rounds.retain(|line| line.get("listeners").is_none() && line["done"] != "listeners");
+            if rounds.is_empty() && !has_children(self.host.pid()) {
                 return lines;
             }
+            lines.extend(rounds);
         }
     }
 

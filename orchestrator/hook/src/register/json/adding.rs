@@ -12,7 +12,7 @@ use crate::harness::registration::{Dialect, Entry, Shape};
 /// An `add` in progress: every step is one splice, after which the text is parsed anew.
 pub(super) struct Adding<'a> {
     pub(super) shape: Shape,
-    pub(super) wanted: &'a [&'a Entry],
+    pub(super) wanted: &'a [Entry],
     pub(super) is_ours: IsOurs<'a>,
     pub(super) style: Style,
     pub(super) made: Made,
@@ -89,7 +89,7 @@ impl Adding<'_> {
     }
 
     fn put_entry(&mut self, document: &Document<'_>, ours: &[Ours<'_>]) -> Option<Vec<Edit>> {
-        let entry = *self.wanted.iter().find(|entry| !ours.iter().any(|one| one.event() == entry.event))?;
+        let entry = self.wanted.iter().find(|entry| !ours.iter().any(|one| one.event() == entry.event))?;
         let Entry { event, command, timeout } = entry;
         let element = match self.shape {
             Shape::Nested => {

@@ -57,10 +57,10 @@ pub(super) fn judge(
             let number = index + 1;
             match shape {
                 Shape::Flat => {
-                    judge_handler(document, dialect, element, &format!("{number} of \"{event}\""))?
+                    judge_handler(document, dialect, element, &format!("{number} of \"{event}\""))?;
                 }
                 Shape::Nested => {
-                    judge_group(document, dialect, element, &format!("{number} of \"{event}\""))?
+                    judge_group(document, dialect, element, &format!("{number} of \"{event}\""))?;
                 }
             }
         }

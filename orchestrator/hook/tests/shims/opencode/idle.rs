@@ -46,8 +46,8 @@ fn idle_events_that_come_while_the_binary_thinks_are_not_asked_about() {
     let mut gate = desk.gate("gate");
     let script = r#"if [ $3 = stop ]; then read _ < "$desk/gate"; printf CLOSE; fi"#;
     // The turn that follows does not end.
-    let other = r#"export const Slow = async () => ({ "chat.message": () => new Promise(() => {}) });"#;
-    let Some(mut open_code) = (Setup { script, other, ..SERVE }).start_at(desk) else { return };
+    let before = r#"export const Slow = async () => ({ "chat.message": () => new Promise(() => {}) });"#;
+    let Some(mut open_code) = (Setup { script, before, ..SERVE }).start_at(desk) else { return };
     open_code.session("ses_1");
     open_code.event("evt_a", "session.idle", "ses_1");
     open_code.event("evt_b", "session.idle", "ses_1");
@@ -113,6 +113,18 @@ fn a_sub_agents_session_is_not_asked_about() {
     lines.extend(open_code.settle());
     assert_eq!(open_code.moments(), ["prompt"]);
     assert!(sent(&lines).is_empty(), "{lines:?}");
+}
+
+#[test]
+fn a_sub_agents_session_that_was_there_before_is_known_by_what_is_told_of_it() {
+    let Some(mut open_code) = (Setup { script: STOPS_ONCE, ..SERVE }).start() else { return };
+    let info = json!({ "id": "ses_2", "parentID": "ses_1" });
+    let properties = json!({ "sessionID": "ses_2", "info": info });
+    let event = json!({ "id": "evt_a", "type": "session.updated", "properties": properties });
+    open_code.order(&json!({ "do": "event", "event": event }));
+    open_code.event("evt_b", "session.idle", "ses_2");
+    open_code.settle();
+    assert_eq!(open_code.count("stop"), 0);
 }
 
 #[test]

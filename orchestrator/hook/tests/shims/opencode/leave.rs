@@ -100,19 +100,39 @@ fn a_hanging_end_is_bounded() {
     open_code.settle();
 }
 
+/// A plugin that takes its time to be disposed of: until a session is deleted.
+const SLOW: &str = r#"
+    let go;
+    const gone = new Promise((resolve) => (go = resolve));
+    export const Slow = async () => ({
+        dispose: () => gone,
+        event: ({ event }) => event.type === "session.deleted" && go(),
+    });"#;
+
 #[test]
-fn after_a_dispose_no_event_starts_anything() {
-    let Some(mut open_code) = (Setup { copies: 2, ..SERVE }).start() else { return };
+fn after_a_dispose_nothing_starts_anything() {
+    let Some(mut open_code) = (Setup { behind: SLOW, ..SERVE }).start() else { return };
     open_code.session("ses_1");
     open_code.settle();
-    // In the middle of it, while the next plugin is still to be disposed of, events go on.
     open_code.host.order(&json!({ "do": "dispose" }));
-    open_code.host.order(&json!({ "do": "session", "session": "ses_2" }));
-    let done = [open_code.host.until("done"), open_code.host.until("done")].concat();
-    assert_eq!(all(&done, "done").len(), 2);
+    open_code.session("ses_2");
+    open_code.tool("ses_2");
+    open_code.order(&json!({ "do": "delete", "session": "ses_2" }));
+    open_code.host.until("done");
     open_code.settle();
-    // One copy had it and told its end, or none had it.
-    assert_eq!(open_code.count("session-open"), open_code.count("end"));
+    assert_eq!(open_code.moments(), ["session-open", "end"]);
+}
+
+#[test]
+fn what_happens_while_a_copy_is_disposed_of_is_left_to_the_one_that_is_still_there() {
+    let script = r#": > "$desk/$3""#;
+    let Some(mut open_code) = (Setup { script, copies: 2, behind: SLOW, ..SERVE }).start() else { return };
+    open_code.host.order(&json!({ "do": "dispose" }));
+    open_code.session("ses_2");
+    open_code.wait_for("session-open");
+    open_code.event("evt_a", "session.deleted", "ses_other");
+    open_code.host.until("done");
+    open_code.wait_for("end");
 }
 
 #[test]
@@ -138,7 +158,9 @@ fn a_run_that_nobody_waits_for_does_not_keep_open_code_alive_nor_survive_it() {
     let desk = Desk::new();
     let _gate = desk.gate("gate");
     let script = r#"trap '' TERM; : > "$desk/waits-$3"; read _ < "$desk/gate""#;
-    let changes = &[("const OPEN_WAIT_MS = 2_000;", "const OPEN_WAIT_MS = 1;")];
+    // No bound of ours ends them in time.
+    let changes =
+        &[("\"session-open\": 65_000,", "\"session-open\": 600_000,"), ("stop: 10_000,", "stop: 600_000,")];
     let Some(mut open_code) = (Setup { script, changes, ..SERVE }).start_at(desk) else { return };
     open_code.session("ses_1");
     open_code.event("evt_a", "session.idle", "ses_2");
@@ -147,6 +169,18 @@ fn a_run_that_nobody_waits_for_does_not_keep_open_code_alive_nor_survive_it() {
     let super::OpenCode { host, desk } = open_code;
     assert!(host.end().success());
     desk.assert_nothing_left();
+}
+
+#[test]
+fn a_process_that_holds_the_pipe_of_an_answer_does_not_hold_open_code() {
+    let desk = Desk::new();
+    let _gate = desk.gate("gate");
+    let script = r#"if [ $3 = prompt ]; then (read _ < "$desk/gate") & fi"#;
+    let Some(mut open_code) = (Setup { script, ..SERVE }).start_at(desk) else { return };
+    open_code.session("ses_1");
+    open_code.prompt("ses_1", "hello");
+    let super::OpenCode { host, desk: _desk } = open_code;
+    assert!(host.end().success());
 }
 
 #[test]

@@ -92,16 +92,27 @@ fn the_nudge_leaves_the_chosen_agent() {
 }
 
 #[test]
+fn the_nudge_waits_for_the_prompt_that_tells_which_agent_is_chosen() {
+    let Some(mut open_code) = (Setup { script: NUDGES, ..SERVE }).start() else { return };
+    open_code.session("ses_1");
+    let before = open_code.settle();
+    assert!(sent(&before).is_empty(), "{before:?}");
+    let lines =
+        open_code.order(&json!({ "do": "prompt", "session": "ses_1", "text": "hello", "agent": "plan" }));
+    assert_eq!(all(&lines, "prompt_async")[0]["body"]["agent"], "plan");
+}
+
+#[test]
 fn a_nudge_that_was_sent_before_the_agent_was_chosen_takes_it_over() {
     // Holds the messages up on their way, so that the prompt's comes while the nudge's is still under way.
-    let other = r#"
+    let before = r#"
         let first = true;
         export const Slow = async () => ({
             "chat.message": async () => {
                 if (first) { first = false; await new Promise((go) => (globalThis.go = go)); } else globalThis.go();
             },
         });"#;
-    let setup = Setup { script: NUDGES, changes: SHORT_WAITS, other, ..SERVE };
+    let setup = Setup { script: NUDGES, changes: SHORT_WAITS, before, ..SERVE };
     let Some(mut open_code) = setup.start() else { return };
     open_code.session("ses_1");
     open_code.host.until("prompt_async");
@@ -109,6 +120,23 @@ fn a_nudge_that_was_sent_before_the_agent_was_chosen_takes_it_over() {
         open_code.order(&json!({ "do": "prompt", "session": "ses_1", "text": "hello", "agent": "plan" }));
     let agents: Vec<_> = all(&lines, "message").iter().map(|message| &message["agent"]).collect();
     assert_eq!(agents, ["plan", "plan"], "{lines:?}");
+}
+
+#[test]
+fn of_a_session_that_was_there_before_the_agent_is_known_by_what_is_told_of_it() {
+    let script = r#"case $in in *'"compact"'*) printf NUDGE;; esac"#;
+    let Some(mut open_code) = (Setup { script, changes: SHORT_WAITS, ..SERVE }).start() else { return };
+    open_code.session("ses_1");
+    let model = json!({ "id": "fake-model", "providerID": "fake", "variant": "high" });
+    let info = json!({ "id": "ses_1", "agent": "plan", "model": model });
+    let properties = json!({ "sessionID": "ses_1", "info": info });
+    let event = json!({ "id": "evt_a", "type": "session.updated", "properties": properties });
+    open_code.order(&json!({ "do": "event", "event": event }));
+    let mut lines = open_code.order(&json!({ "do": "compact", "session": "ses_1" }));
+    lines.extend(open_code.settle());
+    let body = &all(&lines, "prompt_async")[0]["body"];
+    let model = json!({ "providerID": "fake", "modelID": "fake-model" });
+    assert_eq!([&body["agent"], &body["model"], &body["variant"]], [&json!("plan"), &model, &json!("high")]);
 }
 
 #[test]

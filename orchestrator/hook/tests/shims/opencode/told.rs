@@ -93,6 +93,17 @@ fn a_prompts_answer_stands_behind_the_prompt() {
 }
 
 #[test]
+fn an_answer_does_not_wait_for_a_process_that_holds_the_pipe() {
+    let desk = Desk::new();
+    let _gate = desk.gate("gate");
+    let script = r#"if [ $3 = prompt ]; then (read _ < "$desk/gate") & printf WAKE; fi"#;
+    let Some(mut open_code) = (Setup { script, ..SERVE }).start_at(desk) else { return };
+    open_code.session("ses_1");
+    let lines = open_code.prompt("ses_1", "hello");
+    assert_eq!(texts(requests(&lines)[0]), ["hello", "WAKE"]);
+}
+
+#[test]
 fn what_nobody_has_typed_is_no_prompt() {
     let Some(mut open_code) = (Setup { script: NUDGES, ..SERVE }).start() else { return };
     open_code.session("ses_1");

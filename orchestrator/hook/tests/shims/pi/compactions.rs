@@ -65,6 +65,15 @@ fn after_the_last_answer_it_starts_no_request_and_takes_no_answer_from_print_mod
     assert!(pi.is_asked("two").request().contains(&&*format!("{PROVENANCE}digest")));
 }
 
+#[test]
+fn where_pi_tells_no_reason_it_is_told_at_once_even_in_print_mode() {
+    let desk = Desk::new();
+    let Some(mut pi) = Pi::of_version(&desk, "0.73.1", &desk.script("dogwatch", DIGEST)) else { return };
+    pi.starts();
+    pi.is_asked("one");
+    assert_eq!(pi.compacts("after").messages(), [format!("{PROVENANCE}digest")]);
+}
+
 #[rstest]
 #[case(json!({"do": "compact", "cancel": true}))]
 #[case(json!({"do": "compact", "fail": true}))]

@@ -146,15 +146,16 @@ fn a_digest_past_its_bound_is_the_instruction_once_its_process_has_ended() {
     let text = "[ $3 = session-open ] || exit 0\ntrap '' TERM; echo $$ > \"$desk/pid\"; exec 1>&-; read _ < \"$desk/gate\"";
     let script = desk.script("dogwatch", text);
     let extension = Extension::calling(script.to_str().unwrap())
-        .with("const OPEN_BOUND_MS = 190_000;", "const OPEN_BOUND_MS = 200;");
+        .with("const OPEN_BOUND_MS = 190_000;", "const OPEN_BOUND_MS = 1_000;");
     let Some(mut pi) = Pi::with(&desk, "1.6.0", &[], vec![extension.write(&desk, "dogwatch.js")]) else {
         return;
     };
     pi.starts();
     pi.begins(&json!({"do": "prompt", "text": "hello"}));
     let seen = Seen(pi.host.until("provider_call"));
-    let pid = fs::read_to_string(desk.path("pid")).unwrap().trim().parse().unwrap();
-    assert!(!is_alive(pid), "native and manual at once");
+    // On a machine so busy that it had not begun it was ended before it could ignore that.
+    let pid = fs::read_to_string(desk.path("pid")).ok().and_then(|pid| pid.trim().parse().ok());
+    assert!(!pid.is_some_and(is_alive), "native and manual at once");
     assert_eq!(seen.messages(), [instruction(script.to_str().unwrap())]);
 }
 
@@ -211,6 +212,20 @@ fn of_700_kib_the_first_512_are_delivered_and_it_is_said_what_is_missing() {
         "{:?}",
         message.get(message.len() - 300..)
     );
+}
+
+#[test]
+fn of_a_flood_no_more_than_that_is_kept() {
+    let desk = Desk::new();
+    let script = desk.script("dogwatch", "[ $3 = session-open ] && head -c 400000000 /dev/zero | tr '\\0' x");
+    let Some(mut pi) = Pi::new(&desk, &script) else { return };
+    pi.starts();
+    assert!(pi.is_asked("hello").messages()[0].contains("TRUNCATED: 399475712 bytes are missing"));
+    let status = fs::read_to_string(format!("/proc/{}/status", pi.host.pid())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.strip_suffix("kB")).unwrap();
+    let peak_kib: u64 = peak.trim().parse().unwrap();
+    // Far below the flood, far above an idle node.
+    assert!(peak_kib < 300 * 1024, "{peak_kib} KiB");
 }
 
 #[test]

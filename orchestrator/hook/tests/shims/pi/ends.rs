@@ -26,9 +26,10 @@ fn an_end_is_told() {
 fn a_start_that_is_under_way_is_ended_at_a_quit() {
     let desk = Desk::new();
     let _gate = desk.gate("gate");
-    let Some(mut pi) =
-        Pi::new(&desk, &desk.script("dogwatch", &format!("[ $3 = session-open ] || exit 0\n{HANGS}")))
-    else {
+    let Some(mut pi) = Pi::as_installed(
+        &desk,
+        &desk.script("dogwatch", &format!("[ $3 = session-open ] || exit 0\n{HANGS}")),
+    ) else {
         return;
     };
     pi.starts();
@@ -44,13 +45,24 @@ fn a_start_that_is_under_way_is_ended_at_a_quit() {
 fn a_dogwatch_that_ignores_everything_holds_a_quit_up_for_less_than_4_seconds() {
     let desk = Desk::new();
     let _gate = desk.gate("gate");
-    let Some(mut pi) = Pi::new(&desk, &desk.script("dogwatch", HANGS)) else { return };
+    let Some(mut pi) = Pi::as_installed(&desk, &desk.script("dogwatch", HANGS)) else { return };
     pi.starts();
     wait_for_file(&desk, "running");
     let milliseconds = pi.quits();
     // With what a loaded machine may add.
     assert!((2_000..8_000).contains(&milliseconds), "{milliseconds} ms");
     desk.assert_nothing_left();
+}
+
+#[test]
+fn an_end_that_ignores_everything_is_over_when_a_replacement_goes_on() {
+    let desk = Desk::new();
+    let _gate = desk.gate("gate");
+    let script = desk.script("dogwatch", &format!("[ $3 = end ] || exit 0\n{HANGS}"));
+    let Some(mut pi) = Pi::as_installed(&desk, &script) else { return };
+    pi.starts();
+    pi.is_replaced("new");
+    assert!(!is_alive(wait_for_file(&desk, "running").trim().parse().unwrap()));
 }
 
 #[test]

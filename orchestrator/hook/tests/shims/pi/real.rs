@@ -9,7 +9,7 @@ use super::{PROVENANCE, Pi};
 use crate::support::{Desk, PROGRAM, is_alive, wait_until};
 
 fn pi(desk: &Desk) -> Option<Pi> {
-    Pi::new(desk, Path::new(PROGRAM))
+    Pi::as_installed(desk, Path::new(PROGRAM))
 }
 
 #[test]

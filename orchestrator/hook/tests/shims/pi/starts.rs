@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::json;
 
-use super::{Extension, KEEP, LONG_AGO, Pi, count, payloads, wait_for, wait_for_file};
+use super::{Extension, KEEP, LONG_AGO, PROVENANCE, Pi, count, payloads, wait_for, wait_for_file};
 use crate::support::{Desk, wait_until};
 
 const NEW: Option<&str> = None;
@@ -112,7 +112,7 @@ fn a_start_that_a_reload_finds_under_way_is_delivered_after_it() {
     assert!(wait_until(|| count(&desk, "session-open") == 1));
     pi.does(&json!({"do": "reload"}));
     gate.open();
-    assert_eq!(pi.is_asked("one").messages().len(), 1);
+    assert_eq!(pi.is_asked("one").messages(), [format!("{PROVENANCE}digest")]);
     assert_eq!(pi.is_asked("two").messages().len(), 0);
     assert_eq!(count(&desk, "session-open"), 1);
 }

@@ -231,3 +231,31 @@ fn finds_nothing_where_the_harness_reads_nothing() {
     assert!(find("grok", "{\"hooks\": []}").is_err());
     assert!(find("grok", "{\"hooks\": {},}").is_err());
 }
+
+/// Behind what a comment is about, and never within it. `<>` stands for ours, `_` for a foreign group.
+#[rstest]
+#[case::behind_the_last_on_the_line_of_the_bracket("[_ // a\n]", "[_, // a\n  <>\n]")]
+#[case::behind_the_last_on_its_own_line("[\n\t_ // a\n]", "[\n\t_, // a\n\t<>\n]")]
+#[case::behind_what_is_commented_out("[\n  _\n  // _\n]", "[\n  _,\n  // _\n  <>\n]")]
+#[case::behind_a_block("[_ /* a */]", "[_, /* a */<>]")]
+#[case::behind_a_trailing_comma("[_, // a\n]", "[_, // a\n  <>,\n]")]
+#[case::alone_behind_a_block("[ /* a */ ]", "[ /* a */ <> ]")]
+fn comments_stay_with_what_they_are_about(#[case] before: &str, #[case] after: &str) {
+    const OURS: &str = r#"{"hooks":[{"type":"command","command":"dogwatch hook claude y","timeout":30}]}"#;
+    let text = |text: &str| list(text).replace('_', r#"{"hooks":[{}]}"#).replace("<>", OURS);
+    let mut harness = claude("dogwatch hook claude y");
+    harness.dialect = Harness::that_reads("claude", "comments-and-trailing-commas").dialect;
+    let added = harness.add(&text(before));
+    assert_eq!(added.text, text(after));
+    assert_eq!(harness.remove(&added.text, Some(&added.made)).text, text(before));
+}
+
+#[test]
+fn an_install_ends_whatever_the_file_holds() {
+    let harness = claude("dogwatch hook claude y");
+    let many = vec![r#"{"hooks":[{"command":"dogwatch hook claude x"}]}"#; 220].join(",");
+    insta::assert_snapshot!(
+        harness.try_add(&list(&format!("[{many}]")), None).unwrap_err().to_string(),
+        @"line 1, column 1: it holds more hooks of dogwatch than can be brought up to date"
+    );
+}
