@@ -41,7 +41,8 @@
 //!
 //! [`Harness::rules`] has every rule with the version and the day it was seen; what is `not known` says so. Cursor was
 //! never run here: its payloads are written from documentation, and every report of it says so. Pi and OpenCode have no
-//! command hooks: the JavaScript that they would load is run in a host that is played with Node.
+//! command hooks: the extensions and plugins that they would load run in a Node host, which needs `node` on the search path.
+//! Without it a [`Firing`] says that it was [not run](Firing::not_run), and that is never a pass.
 //!
 //! # Processes
 //!
