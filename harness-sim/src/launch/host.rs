@@ -23,6 +23,9 @@ use crate::env;
 /// How often it is looked whether what was asked to end is gone; there is no other sign of a grandchild's end.
 const DYING_LOOK: Duration = Duration::from_millis(10);
 
+/// How long a simulator that is being killed may take to be gone.
+const DYING_BOUND: Duration = Duration::from_secs(1);
+
 /// In a process that was started as a host: serves, and never returns.
 pub(crate) fn serve_if_host() {
     let Some(path) = env::host_socket() else { return };
@@ -47,10 +50,25 @@ enum End {
 fn clear_away(scratch: &Path) {
     let is_ours = scratch.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SCRATCH));
     // Other sessions of a simulator that lives share it.
-    let is_free = std::fs::File::open(scratch.join(ALIVE)).is_ok_and(|file| file.try_lock().is_ok());
-    if is_ours && is_free {
+    if is_ours && is_free(&scratch.join(ALIVE)) {
         let _ = std::fs::remove_dir_all(scratch);
     }
+}
+
+/// Whether nobody holds the lock of that file. Who is just being killed may have closed its socket, and not yet this.
+fn is_free(alive: &Path) -> bool {
+    let until = Instant::now() + DYING_BOUND;
+    std::fs::File::open(alive).is_ok_and(|file| {
+        loop {
+            if file.try_lock().is_ok() {
+                return true;
+            }
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(DYING_LOOK);
+        }
+    })
 }
 
 /// What woke the loop up.
