@@ -153,9 +153,11 @@ pub fn uninstall(part: &Part, path: &Path, store: &Store, dry: bool) -> Result<C
                 let without = part.without(current, made).map_err(of_part)?;
                 if without.was_there {
                     is_edited = part.is_whole_file();
-                    // Where nothing is left, a file that was there empty is there again.
-                    let empty = || kept.as_ref().and_then(|kept| kept.before.clone());
-                    change.after = without.content.or_else(empty);
+                    // Where nothing is left, a file that was there blank is there again; what a person has taken out since
+                    // stays out.
+                    let before = kept.as_ref().and_then(|kept| kept.before.as_ref());
+                    let blank = before.filter(|before| before.iter().all(u8::is_ascii_whitespace));
+                    change.after = without.content.or_else(|| blank.cloned());
                 }
             }
         }

@@ -27,7 +27,7 @@ pub enum Part {
 #[derive(Debug, thiserror::Error)]
 pub enum PartError {
     /// The harness would not read it either.
-    #[error(transparent)]
+    #[error("{0}; repair the file, then try again")]
     Rejected(#[from] Rejected),
     /// This program cannot stand in it.
     #[error(transparent)]

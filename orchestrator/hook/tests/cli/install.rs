@@ -518,6 +518,18 @@ fn a_file_that_was_there_empty_is_there_again() {
 }
 
 #[test]
+fn what_a_person_took_out_meanwhile_stays_out() {
+    let desk = Desk::new();
+    let path = desk.scratch.path().join(".codex/AGENTS.md");
+    write(&path, "# Rules\n");
+    succeeds(&desk, &["install", "codex", "--instructions"]);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.strip_prefix("# Rules\n\n").unwrap()).unwrap();
+    succeeds(&desk, &["uninstall", "codex"]);
+    assert!(!path.exists(), "{:?}", fs::read_to_string(&path));
+}
+
+#[test]
 fn what_a_person_wrote_for_another_moment_is_theirs() {
     let desk = Desk::new();
     let path = file(&desk, "claude", USER);
