@@ -336,7 +336,7 @@ impl Simulator {
         let placing = self.placing(&shared);
         let placed = placed(&placing, recording, &self.options);
         let event = Event { recording, payload: &placed.payload };
-        let hooks = self.select(account, event, &mut firing.warnings);
+        let hooks = self.select(account, event, firing);
         if hooks.is_empty() {
             return Ok(());
         }
@@ -360,7 +360,9 @@ impl Simulator {
             firing.survivors.extend(survivors);
             let mut ends = false;
             for (run, hook) in runs.into_iter().zip(now) {
-                let effects = account.read(event, Hook { run: &run, registration: hook.as_ref() });
+                let hook = Hook { run: &run, registration: hook.as_ref() };
+                firing.warnings.extend(harness::remarks(account, event, hook));
+                let effects = account.read(event, hook);
                 ends |= account.ends_the_chain(&effects);
                 firing.add(firing.commands.len(), effects);
                 firing.commands.push(run);
@@ -388,14 +390,16 @@ impl Simulator {
         &self,
         account: &'static dyn Account,
         event: Event<'_>,
-        warnings: &mut Vec<String>,
+        firing: &mut Firing,
     ) -> Vec<Option<Registration>> {
         if self.command.is_some() {
             return vec![None];
         }
         let place = Place { project: &self.project, home: self.home.as_deref(), trusted: self.trusted };
         let mut found = account.discover(place);
+        let warnings = &mut firing.warnings;
         warnings.append(&mut found.warnings);
+        let mut missed: Vec<String> = Vec::new();
         let matched = account.matched(event);
         let mut chosen: Vec<Registration> = Vec::new();
         for registration in found.registrations {
@@ -414,6 +418,11 @@ impl Simulator {
                     ));
                 }
                 if !account.matches(matcher, values) {
+                    let file = registration.file.display();
+                    match account.unreadable(matcher) {
+                        Some(why) => warnings.push(format!("{file}: matcher {matcher:?} {why}")),
+                        None => missed.push(format!("{file}: {}", harness::missed(matcher, values))),
+                    }
                     continue;
                 }
             }
@@ -427,6 +436,10 @@ impl Simulator {
                 continue;
             }
             chosen.push(registration);
+        }
+        if chosen.is_empty() {
+            warnings.append(&mut missed);
+            firing.reject(found.rejected.into_iter().map(|(_, why)| why));
         }
         chosen.into_iter().map(Some).collect()
     }

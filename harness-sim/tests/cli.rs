@@ -83,6 +83,64 @@ fn a_project_without_hooks_is_told_where_they_were_looked_for() {
 }
 
 #[test]
+fn a_matcher_that_keeps_a_hook_away_is_named_with_what_it_was_compared_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = |matcher: &str| {
+        format!(
+            r#"{{"hooks":{{"PreToolUse":[{{"matcher":"{matcher}","hooks":[{{"type":"command","command":"true"}}]}}]}}}}"#
+        )
+    };
+    std::fs::create_dir(folder.path().join(".claude")).unwrap();
+    for (matcher, said) in [
+        ("Edit|Write", r#"matcher "Edit|Write" does not match "Bash""#),
+        ("Bash(", r#"matcher "Bash(" is no regular expression (unclosed group): Claude Code says so"#),
+    ] {
+        std::fs::write(folder.path().join(".claude/settings.json"), settings(matcher)).unwrap();
+        let output = run(folder.path(), &["fire", "claude", "PreToolUse-Bash-headless"]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        assert!(text.contains(said) && text.contains("settings.json: matcher"), "{text}");
+    }
+}
+
+#[test]
+fn a_rejected_file_is_a_fault_and_no_lack_of_hooks() {
+    for (harness, event, file, text) in [
+        ("claude", "Stop-first-headless", ".claude/settings.json", "{"),
+        ("codex", "Stop-first-tui", ".codex/hooks.json", "{}x"),
+        ("codex", "Stop-first-tui", ".codex/config.toml", "hooks = ["),
+        ("cursor", "sessionStart-startup", ".cursor/hooks.json", "{}"),
+        ("grok", "PreToolUse", ".grok/hooks/a.json", ""),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        let output = run(folder.path(), &["fire", harness, event]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{harness}: {text}");
+        assert!(text.starts_with("✗") && text.contains(&format!("{file}: ")), "{text}");
+        assert!(text.contains("rejected: ") && !text.contains("no hook is registered"), "{text}");
+        // A hook that is registered besides is what the firing is about.
+        let output = run(folder.path(), &["fire", harness, event, "--", "true"]);
+        assert!(!String::from_utf8(output.stdout).unwrap().contains("rejected"));
+    }
+}
+
+#[test]
+fn a_field_that_is_not_read_is_in_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let fire = |answer: &str| {
+        let arguments = ["fire", "claude", "PreToolUse-Bash-headless", "--", "printf", "%s", answer];
+        String::from_utf8(run(folder.path(), &arguments).stdout).unwrap()
+    };
+    let text = fire(r#"{"permissionDecison":"deny"}"#);
+    assert!(text.contains("ignored: permissionDecison is not read by Claude Code: did you mean"), "{text}");
+    let text = fire(r#"{"suppressOutput":true,"colour":1}"#);
+    assert!(text.contains("note: printf %s") && text.contains("unknown fields: colour"), "{text}");
+}
+
+#[test]
 fn a_report_is_plain_text_where_nobody_looks_at_colours() {
     let folder = tempfile::tempdir().unwrap();
     let output = run(folder.path(), &["fire", "cursor", "preToolUse-Shell", "--", "true"]);

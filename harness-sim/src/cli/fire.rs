@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{FAULT, FINE, NO_HOOKS, NOT_RUN, Problem, print, print_json, values};
 use crate::harness::Harness;
-use crate::report::{Firing, write_firing};
+use crate::report::{Firing, Kind, write_firing};
 use crate::simulator::{Options, Simulator, Version};
 
 #[derive(clap::Args)]
@@ -59,7 +59,9 @@ pub(super) fn run(arguments: Arguments) -> Result<u8, Problem> {
     simulator = simulator.options(Options { timeout: arguments.timeout, ..Options::default() });
     let firing = simulator.fire(&arguments.event)?;
     let nothing = firing.commands.is_empty();
-    let is_unheard = nothing && firing.not_applicable.is_none() && firing.not_run.is_none();
+    // A file of hooks that the harness rejects is no lack of hooks but a defect, and the firing says so.
+    let is_rejected = nothing && firing.has(Kind::Failed);
+    let is_unheard = nothing && !is_rejected && firing.not_applicable.is_none() && firing.not_run.is_none();
     let mut firings = vec![firing];
     // What a session open has for the model arrives with the first prompt there.
     if !nothing && let Some(prompt) = simulator.prompt_behind(&firings[0])? {
@@ -79,7 +81,7 @@ pub(super) fn run(arguments: Arguments) -> Result<u8, Problem> {
     }
     Ok(if firings.iter().any(|firing| firing.not_run.is_some()) {
         NOT_RUN
-    } else if nothing {
+    } else if nothing && !is_rejected {
         NO_HOOKS
     } else if firings.iter().all(Firing::is_clean) {
         FINE
@@ -102,6 +104,11 @@ fn where_looked(simulator: &Simulator, event: &str) -> String {
     events.dedup();
     if events.is_empty() {
         text.push_str("  no hook is registered there; give a command after -- to fire at that\n");
+    } else if events.contains(&event) {
+        let _ = writeln!(
+            text,
+            "  no matcher of the hooks that are registered for {event} takes this one; see the notes"
+        );
     } else {
         let _ = writeln!(
             text,

@@ -105,9 +105,9 @@ fn row(text: &mut String, firing: &Firing) {
         return;
     }
     let mark = match (firing.commands.is_empty(), firing.is_clean()) {
-        (true, _) => paint(Style::Dim, "–"),
+        (true, true) => paint(Style::Dim, "–"),
         (false, true) => paint(Style::Good, "✓"),
-        (false, false) => paint(Style::Bad, "✗"),
+        (_, false) => paint(Style::Bad, "✗"),
     };
     let mut words: Vec<String> = Vec::new();
     for effect in &firing.effects {
@@ -125,7 +125,7 @@ fn row(text: &mut String, firing: &Firing) {
     }
     let words = match &firing.not_run {
         Some(why) => format!("not run: {why}"),
-        None if firing.commands.is_empty() => "no hook".to_owned(),
+        None if words.is_empty() && firing.commands.is_empty() => "no hook".to_owned(),
         None => words.join(", "),
     };
     let _ = writeln!(text, "  {mark} {:<58} {:>8}  {words}", firing.recording, duration(firing.elapsed));

@@ -25,7 +25,8 @@ pub const NOT_RUN: u8 = 4;
 
 const EXIT_CODES: &str = "Exit codes:
   0  as it should be
-  1  a hook failed or left a process behind, or an expectation was not met
+  1  a hook failed or left a process behind, the file that was to register one is rejected, or an expectation was
+     not met
   2  the command line, a file or a name was wrong; nothing was fired
   3  no hook is registered for this event, or the harness has no command hooks
   4  not run: it needs what is not here (Pi and OpenCode are played with Node)";

@@ -68,13 +68,14 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The fields that are not in this list.
-    pub(crate) fn unknown(&self, known: &[&str]) -> Vec<String> {
-        self.map.keys().filter(|key| !known.contains(&key.as_str())).map(|key| self.full(key)).collect()
+    /// The fields themselves, and the place that they stand at.
+    pub(crate) fn all(&self) -> (&'a Map<String, Value>, &'static str) {
+        (self.map, self.place)
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+/// The shape of a value, in words.
+pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -85,6 +86,16 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
+/// The text before a JSON object that is otherwise whole, as a log line leaves it.
+pub(crate) fn before_json(text: &str) -> Option<&str> {
+    let (before, _) = text
+        .match_indices('{')
+        .map(|(at, _)| text.split_at(at))
+        .find(|(_, rest)| serde_json::from_str::<Value>(rest).is_ok())?;
+    // Not the beginning of a list.
+    before.contains(char::is_alphabetic).then_some(before)
+}
+
 /// What is wrong with a text that was to be one JSON document.
 pub(crate) fn diagnose(text: &str) -> String {
     let text = text.trim();
@@ -93,11 +104,8 @@ pub(crate) fn diagnose(text: &str) -> String {
     if documents > 1 && text.starts_with(['{', '[']) {
         return format!("{documents} JSON documents on stdout, where one is read");
     }
-    if let Some(at) = text.find('{').filter(|at| *at > 0)
-        && !text.starts_with('[')
-        && serde_json::from_str::<Value>(&text[at..]).is_ok()
-    {
-        return format!("{at} bytes of text before the JSON document");
+    if let Some(before) = before_json(text) {
+        return format!("{} bytes of text before the JSON document", before.len());
     }
     if documents == 1 {
         return "text after the JSON document".to_owned();
@@ -132,6 +140,8 @@ mod tests {
     fn a_message_says_what_is_wrong_around_the_json() {
         assert!(diagnose("{}{}").starts_with("2 JSON documents"));
         assert!(diagnose("note\n{}").contains("before the JSON"));
+        assert!(diagnose("[info] {x}\n{}").contains("before the JSON"));
+        assert!(!diagnose("[{}").contains("before the JSON"));
         assert!(diagnose("{} done").contains("after the JSON"));
         assert!(diagnose("{\"a\":").contains("not valid JSON"));
     }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::Harness;
+use super::matcher::Unreadable;
+use super::{Harness, matcher};
 
 /// A timeout of so many seconds or more was surely meant in milliseconds.
 const SURELY_MILLISECONDS: f64 = 1000.0;
@@ -46,6 +47,8 @@ pub(crate) struct Registration {
 pub(crate) struct Discovery {
     pub(crate) registrations: Vec<Registration>,
     pub(crate) warnings: Vec<String>,
+    /// Those of the warnings that tell of a file which the harness cannot use.
+    pub(crate) rejected: Vec<(Scope, String)>,
     /// The files that were looked at, whether they exist or not.
     pub(crate) looked_at: Vec<PathBuf>,
 }
@@ -113,7 +116,9 @@ impl Discovery {
 
     /// Notes what is wrong with a file, and what the harness does then.
     pub(crate) fn broken(&mut self, source: Source<'_>, why: &str) {
-        self.warnings.push(format!("{}: {why}; {}", source.file.display(), source.if_broken));
+        let warning = format!("{}: {why}; {}", source.file.display(), source.if_broken);
+        self.warnings.push(warning.clone());
+        self.rejected.push((source.scope, warning));
     }
 
     /// Notes something about a file that is used all the same.
@@ -174,6 +179,30 @@ impl Discovery {
             self.note(source, &format!("{}; it is skipped", fault.why));
         }
         fault.file
+    }
+
+    /// Drops the registrations, from this one on, whose matcher is no regular expression. `then` says what the harness
+    /// does. Events that have no matchers are passed over.
+    pub(crate) fn drop_invalid_matchers(&mut self, from: usize, without: &[&str], then: &str) {
+        let mut at = 0;
+        let warnings = &mut self.warnings;
+        self.registrations.retain(|registration| {
+            at += 1;
+            let Some(text) = registration.matcher.as_deref().filter(|_| at > from) else { return true };
+            if matcher::takes_all(text) || without.contains(&registration.event.as_str()) {
+                return true;
+            }
+            let Some(Unreadable::Invalid(why) | Unreadable::NotPlayed(why)) = matcher::unreadable(text)
+            else {
+                return true;
+            };
+            warnings.push(format!(
+                "{}: {}: invalid matcher {text:?} ({why}): {then}",
+                registration.file.display(),
+                registration.place
+            ));
+            false
+        });
     }
 
     /// One entry of a flat list, as Cursor has it.
@@ -263,6 +292,14 @@ impl Registration {
     pub(crate) fn same_command(&self, other: &Self) -> bool {
         self.command == other.command && self.args == other.args
     }
+}
+
+/// What is wrong with a TOML file, and where, in one line.
+pub(crate) fn toml_mistake(error: &toml_edit::TomlError) -> String {
+    let text = error.to_string();
+    let place = text.lines().next().unwrap_or("not valid TOML").trim_end_matches(':');
+    let what = error.message().trim().replace('\n', ", ");
+    if what.is_empty() || place.contains(&what) { place.to_owned() } else { format!("{place}: {what}") }
 }
 
 /// A part of a TOML file as JSON: registrations are the same in both.

@@ -13,6 +13,7 @@ mod hosted;
 mod matcher;
 mod opencode;
 mod pi;
+mod vocabulary;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -26,11 +27,13 @@ use thiserror::Error;
 use crate::launch::{Exit, HookRun};
 use crate::recording::Recording;
 use crate::report::{Effect, Kind};
+use vocabulary::Vocabulary;
 
 pub(crate) use answer::{first_line, with_stderr};
 pub(crate) use discovery::{Discovery, Registration, Scope, json_of};
 pub(crate) use flow::{Flow, Follow, Role, When};
 pub(crate) use hosted::{Begun, Hosted, Modules, Play, Scene};
+pub(crate) use matcher::missed;
 
 /// A coding-agent harness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -267,6 +270,13 @@ pub(crate) trait Account: Sync {
     /// Whether a matcher takes one of these values.
     fn matches(&self, matcher: &str, values: &[String]) -> bool;
 
+    /// What is wrong with a matcher that no value could satisfy because it cannot be read, and what the harness does
+    /// with it.
+    fn unreadable(&self, matcher: &str) -> Option<String> {
+        let _ = matcher;
+        None
+    }
+
     /// All values that this event can have where they are a closed list: a matcher that takes none never matches.
     fn possible(&self, event: &str) -> Option<&'static [&'static str]>;
 
@@ -291,8 +301,17 @@ pub(crate) trait Account: Sync {
     /// The variables that this harness sets, beside the recorded ones that the simulator makes up.
     fn variables(&self, place: Place<'_>, event: Event<'_>) -> Vec<(String, String)>;
 
+    /// The fields that it reads in an answer.
+    fn vocabulary(&self) -> &'static Vocabulary;
+
     /// What comes of one hook's answer.
     fn read(&self, event: Event<'_>, hook: Hook<'_>) -> Vec<Effect>;
+
+    /// What else the person who wrote the answer should know: fields that change nothing and are not read.
+    fn remarks(&self, event: Event<'_>, hook: Hook<'_>) -> Vec<String> {
+        let _ = (event, hook);
+        Vec::new()
+    }
 
     /// Whether nothing more is run after this answer (where hooks run one after the other).
     fn ends_the_chain(&self, effects: &[Effect]) -> bool {
@@ -328,6 +347,14 @@ impl Hook<'_> {
             Exit::Code { .. } => None,
         }
     }
+}
+
+/// What the person who wrote a hook's answer should know, with the hook's name.
+pub(crate) fn remarks(account: &dyn Account, event: Event<'_>, hook: Hook<'_>) -> Vec<String> {
+    const MOST: usize = 40;
+    let command: String = hook.run.command.chars().take(MOST).collect();
+    let more = if command.len() < hook.run.command.len() { "…" } else { "" };
+    account.remarks(event, hook).into_iter().map(|remark| format!("{command}{more}: {remark}")).collect()
 }
 
 /// The final say on a tool: denied, asked or ran. An answer that denies wins over one that asks.

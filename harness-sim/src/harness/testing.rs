@@ -28,6 +28,15 @@ pub(crate) fn exits(code: i32, stderr: &str) -> Answer<'_> {
 
 /// What comes of an answer to the first recording whose name begins so.
 pub(crate) fn effects(harness: Harness, version: &str, name: &str, answer: &Answer<'_>) -> Vec<Effect> {
+    given(harness, version, name, answer).0
+}
+
+/// What else the person who wrote it should know.
+pub(crate) fn remarks(harness: Harness, version: &str, name: &str, answer: &Answer<'_>) -> Vec<String> {
+    given(harness, version, name, answer).1
+}
+
+fn given(harness: Harness, version: &str, name: &str, answer: &Answer<'_>) -> (Vec<Effect>, Vec<String>) {
     let recording = recording::all()
         .iter()
         .find(|recording| {
@@ -51,9 +60,10 @@ pub(crate) fn effects(harness: Harness, version: &str, name: &str, answer: &Answ
     };
     let account = harness.account().unwrap();
     let event = Event { recording, payload: recording.payload() };
-    let mut effects = account.read(event, Hook { run: &run, registration: answer.registration.as_ref() });
+    let hook = Hook { run: &run, registration: answer.registration.as_ref() };
+    let mut effects = account.read(event, hook);
     conclude(account, event.name(), &mut effects);
-    effects
+    (effects, account.remarks(event, hook))
 }
 
 /// Effects as short texts: `denied: no`, `context whole 5: hello`, `ran`.

@@ -22,7 +22,7 @@ pub enum Unknown {
         known: Vec<&'static str>,
     },
     /// No name that begins so.
-    #[error("{harness} {version} has no recording {name:?}{}", suggest(nearest))]
+    #[error("{harness} {version} has no recording {name:?}{}", suggest(harness, elsewhere, nearest))]
     Name {
         /// The harness.
         harness: &'static str,
@@ -32,6 +32,8 @@ pub enum Unknown {
         name: String,
         /// The nearest names.
         nearest: Vec<&'static str>,
+        /// The other versions that have a recording of this name, or one that begins so; the newest first.
+        elsewhere: Vec<&'static str>,
     },
     /// More than one name begins so.
     #[error("{name:?} could be any of these recordings of {harness} {version}:\n  {}", matches.join("\n  "))]
@@ -47,7 +49,10 @@ pub enum Unknown {
     },
 }
 
-fn suggest(nearest: &[&str]) -> String {
+fn suggest(harness: &str, elsewhere: &[&str], nearest: &[&str]) -> String {
+    if let [newest, ..] = elsewhere {
+        return format!("; {harness} {} has it: add --version {newest}", elsewhere.join(" and "));
+    }
     if nearest.is_empty() {
         "; `harness-sim list` shows all".to_owned()
     } else {
@@ -101,7 +106,14 @@ pub fn find(harness: Harness, version: &str, name: &str) -> Result<&'static Reco
         [only] => Ok(only),
         [] => {
             let nearest = nearest(&of_version, name);
-            Err(Unknown::Name { harness, version: owned(), name: name.to_owned(), nearest })
+            let mut elsewhere = known();
+            let has_it = |other: &&'static str| {
+                let mut recordings = all().iter().filter(|recording| recording.harness.id() == harness);
+                !name.is_empty() && recordings.any(|one| one.version == *other && one.name.starts_with(name))
+            };
+            elsewhere.retain(|other| *other != version && has_it(other));
+            elsewhere.reverse();
+            Err(Unknown::Name { harness, version: owned(), name: name.to_owned(), nearest, elsewhere })
         }
         _ => {
             let matches = matches.iter().map(|recording| recording.name).collect();
@@ -155,6 +167,21 @@ mod tests {
     fn a_misspelt_name_gets_a_suggestion() {
         let error = find(Harness::Claude, "2.1.332", "SesionStart-startup").unwrap_err().to_string();
         assert!(error.contains("did you mean") && error.contains("SessionStart-startup"), "{error}");
+    }
+
+    #[test]
+    fn a_name_that_another_version_has_says_which() {
+        for name in ["beforeSubmitPrompt-default", "beforeSubmit", "stop"] {
+            let error = find(Harness::Cursor, "2026.10.01", name).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!(
+                    "cursor 2026.10.01 has no recording {name:?}; cursor 3.20.17 has it: add --version 3.20.17"
+                )
+            );
+        }
+        let error = find(Harness::Cursor, "2026.10.01", "nonsense").unwrap_err().to_string();
+        assert!(!error.contains("3.20.17"), "{error}");
     }
 
     #[test]

@@ -263,6 +263,14 @@ impl Firing {
         self
     }
 
+    /// Files of registrations that the harness rejects, where there is no hook besides: that is why there is none.
+    pub(crate) fn reject(&mut self, rejected: impl Iterator<Item = String>) {
+        for why in rejected {
+            self.warnings.retain(|warning| *warning != why);
+            self.effects.push(Effect::because(Kind::Failed, format!("rejected: {why}")));
+        }
+    }
+
     /// Numbers the effects of one command.
     pub(crate) fn add(&mut self, command: usize, effects: Vec<Effect>) {
         self.effects.extend(effects.into_iter().map(|effect| Effect { command: Some(command), ..effect }));

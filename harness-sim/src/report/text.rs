@@ -41,7 +41,8 @@ fn color(color: AnsiColor) -> anstyle::Style {
 /// Writes a firing down, with terminal colours.
 pub fn write_firing(out: &mut String, firing: &Firing) {
     let good = firing.is_clean();
-    let mark = if firing.not_applicable.is_some() || firing.commands.is_empty() {
+    let is_unheard = firing.commands.is_empty() && !firing.has(Kind::Failed);
+    let mark = if firing.not_applicable.is_some() || is_unheard {
         paint(Style::Dim, "–")
     } else if good {
         paint(Style::Good, "✓")
@@ -119,6 +120,9 @@ fn summary(firing: &Firing) -> String {
         return paint(Style::Warn, "not run");
     }
     if firing.commands.is_empty() {
+        if firing.has(Kind::Failed) {
+            return paint(Style::Bad, "failed: what registers hooks is rejected, and none takes this event");
+        }
         return paint(Style::Warn, "no hook takes this event");
     }
     let mut words: Vec<String> = Vec::new();

@@ -67,7 +67,9 @@ impl Simulator {
         let elapsed = started.elapsed();
         let firings = runs.into_iter().zip(events).map(|(run, event)| {
             let mut firing = self.nothing_yet(event.recording);
-            firing.add(0, account.read(event, Hook { run: &run, registration: None }));
+            let hook = Hook { run: &run, registration: None };
+            firing.warnings.extend(harness::remarks(account, event, hook));
+            firing.add(0, account.read(event, hook));
             harness::conclude(account, event.name(), &mut firing.effects);
             firing.commands.push(run);
             // Whose they are is not known; they stand once.

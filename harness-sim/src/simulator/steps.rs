@@ -154,7 +154,7 @@ impl Simulator {
             let mut firing = self.nothing_yet(recording);
             let placed = placed(&placing, recording, options);
             let event = Event { recording, payload: &placed.payload };
-            let hooks = self.select(account, event, &mut firing.warnings);
+            let hooks = self.select(account, event, &mut firing);
             if !hooks.is_empty() {
                 placed.write_transcript(recording).map_err(FireError::Transcript)?;
                 self.start(account, recording.version, &shared)?;
@@ -202,7 +202,9 @@ impl Simulator {
             let lane = &mut lanes[number];
             let side = &mut sides[lane.side];
             let event = Event { recording: side.recording, payload: &side.placed.payload };
-            let effects = account.read(event, Hook { run: &run, registration: side.hooks[lane.at].as_ref() });
+            let hook = Hook { run: &run, registration: side.hooks[lane.at].as_ref() };
+            side.firing.warnings.extend(harness::remarks(account, event, hook));
+            let effects = account.read(event, hook);
             let goes_on = !account.ends_the_chain(&effects);
             side.firing.add(side.firing.commands.len(), effects);
             side.firing.elapsed = side.started.elapsed();

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::super::answer::{Fields, Wrong, diagnose, first_line, with_stderr};
 use super::super::budget::first_units;
+use super::super::vocabulary::Review;
 use super::super::{Event, Hook};
+use super::vocabulary::{CONTEXT, VOCABULARY};
 use crate::launch::Exit;
 use crate::report::{Delivered, Effect, Kind};
 
@@ -15,22 +17,6 @@ const PREVIEW_UNITS: usize = 2_000;
 
 /// Events whose plain stdout the model reads.
 const PLAIN_TEXT: &[&str] = &["SessionStart", "UserPromptSubmit"];
-/// Events whose `hookSpecificOutput` may carry `additionalContext`. From the program's text.
-const ADDITIONAL_CONTEXT: &[&str] = &[
-    "PostModelSwitch",
-    "PostToolBatch",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PreToolUse",
-    "SessionStart",
-    "Setup",
-    "Stop",
-    "SubagentStart",
-    "SubagentStop",
-    "UserPromptExpansion",
-    "UserPromptSubmit",
-];
-
 pub(super) fn read(event: Event<'_>, hook: Hook<'_>) -> Vec<Effect> {
     if let Some(why) = hook.failed_to_run() {
         return vec![Effect::because(Kind::Failed, why)];
@@ -164,26 +150,9 @@ fn json(event: Event<'_>, value: &Value) -> Result<Vec<Effect>, Wrong> {
         ));
         return Ok(effects);
     }
-    let unknown = fields.unknown(&[
-        "async",
-        "asyncTimeout",
-        "continue",
-        "decision",
-        "hookSpecificOutput",
-        "reason",
-        "stopReason",
-        "suppressOutput",
-        "systemMessage",
-        "terminalSequence",
-    ]);
-    if !unknown.is_empty() {
-        let hint = if unknown.iter().any(|field| field == "additionalContext") {
-            "; additionalContext belongs into hookSpecificOutput, beside hookEventName"
-        } else {
-            ""
-        };
-        effects.push(Effect::because(Kind::Ignored, format!("unknown fields: {}{hint}", unknown.join(", "))));
-    }
+    VOCABULARY.wrong(name, value)?;
+    let lost = review(name, value).lost;
+    effects.extend(lost.into_iter().map(|why| Effect::because(Kind::Ignored, why)));
     if let Some(message) = message {
         effects.push(Effect::message(message));
     }
@@ -211,6 +180,23 @@ fn json(event: Event<'_>, value: &Value) -> Result<Vec<Effect>, Wrong> {
         }
     }
     Ok(effects)
+}
+
+/// What of an answer is not read.
+fn review(event: &str, value: &Value) -> Review {
+    let named = value.pointer("/hookSpecificOutput/hookEventName").and_then(Value::as_str);
+    // Of another event's output, and of context where none is read, `json` speaks itself.
+    let handled: &[&str] = match named {
+        Some(named) if named != event => &["hookSpecificOutput"],
+        _ => &["hookSpecificOutput.additionalContext"],
+    };
+    VOCABULARY.review(event, value, handled, false)
+}
+
+pub(super) fn remarks(event: Event<'_>, hook: Hook<'_>) -> Vec<String> {
+    let is_read = hook.failed_to_run().is_none() && matches!(hook.run.exit, Exit::Code { code: 0 });
+    let value = serde_json::from_slice::<Value>(&hook.run.stdout).ok().filter(|_| is_read);
+    value.map(|value| review(event.name(), &value).notes).unwrap_or_default()
 }
 
 fn block(event: &str, reason: &str) -> Vec<Effect> {
@@ -257,7 +243,7 @@ fn specific_to(
     let Some(context) = specific.text("additionalContext")?.filter(|text| !text.is_empty()) else {
         return Ok(());
     };
-    if !ADDITIONAL_CONTEXT.contains(&name) {
+    if !CONTEXT.contains(&name) {
         effects.push(Effect::ignored(format!("additionalContext is not read at {name}"), context.len()));
         return Ok(());
     }

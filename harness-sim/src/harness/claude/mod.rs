@@ -3,10 +3,12 @@
 mod answer;
 mod flow;
 mod rules;
+mod vocabulary;
 
 use std::time::Duration;
 
 use super::discovery::{Mistake, Source};
+use super::vocabulary::Vocabulary;
 use super::{
     Account, Conduct, Discovery, Event, Finish, Flow, Harness, Hook, Kill, Leads, Place, Rule, Scope, matcher,
 };
@@ -99,14 +101,18 @@ impl Account for Claude {
     }
 
     fn matches(&self, text: &str, values: &[String]) -> bool {
-        let is_list =
-            text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '|' | ',' | ' ' | '-'));
         matcher::takes_all(text)
-            || if is_list {
+            || if is_list(text) {
                 matcher::one_of(text, &['|', ','], values)
             } else {
                 matcher::pattern(text, values)
             }
+    }
+
+    fn unreadable(&self, text: &str) -> Option<String> {
+        let then = "Claude Code says so in its debug log only, and the hook never runs";
+        let is_read = matcher::takes_all(text) || is_list(text);
+        if is_read { None } else { matcher::unreadable_in_javascript(text, then) }
     }
 
     fn possible(&self, event: &str) -> Option<&'static [&'static str]> {
@@ -145,8 +151,16 @@ impl Account for Claude {
         set
     }
 
+    fn vocabulary(&self) -> &'static Vocabulary {
+        &vocabulary::VOCABULARY
+    }
+
     fn read(&self, event: Event<'_>, hook: Hook<'_>) -> Vec<Effect> {
         answer::read(event, hook)
+    }
+
+    fn remarks(&self, event: Event<'_>, hook: Hook<'_>) -> Vec<String> {
+        answer::remarks(event, hook)
     }
 
     fn gates_a_tool(&self, event: &str) -> bool {
@@ -156,6 +170,11 @@ impl Account for Claude {
     fn stop_limit(&self, event: &str) -> Option<u32> {
         matches!(event, "Stop" | "SubagentStop").then_some(8)
     }
+}
+
+/// Whether a matcher is a list of names.
+fn is_list(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '|' | ',' | ' ' | '-'))
 }
 
 /// The settings files of Claude Code; Cursor and Grok read them, too.

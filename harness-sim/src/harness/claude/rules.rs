@@ -24,6 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         "a matcher that is absent, empty or * takes everything; letters, digits, _, -, spaces, commas and | are a list of whole names; anything else is a regular expression that may match anywhere",
         SOURCE,
     ),
+    rule("an invalid regular expression as matcher takes nothing; only the debug log says so", SOURCE),
     rule(
         "a matcher is compared with tool_name, source, reason, trigger, notification_type or agent_type, by event; UserPromptSubmit and Stop have none",
         SOURCE,
@@ -48,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("text that begins with { and is no valid JSON is plain text", SEEN),
     rule("JSON with a field of the wrong type is refused, and the hook counts as failed", SOURCE),
-    rule("unknown fields are ignored", SOURCE),
+    rule("unknown fields, and those that are another event's, are ignored", SOURCE),
     rule(
         "hookSpecificOutput.hookEventName has to be the event's; with another one the hook fails, but a decision of block stands",
         SOURCE,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::testing::{
-    Answer, assert_effects, discover, effects, exits, folder, registered, says, takes,
+    Answer, assert_effects, discover, effects, exits, folder, registered, remarks, says, takes,
 };
 use super::super::{Account, Harness};
 use super::Claude;
@@ -133,6 +133,10 @@ fn a_wrong_shape_names_its_field() {
             "hookSpecificOutput.hookEventName is missing",
         ),
         (
+            specific("SessionStart", r#""watchPaths":"x""#),
+            "hookSpecificOutput.watchPaths is a text, not a list",
+        ),
+        (
             specific("SessionStart", r#""additionalContext":{}"#),
             "hookSpecificOutput.additionalContext is an object",
         ),
@@ -160,8 +164,99 @@ fn unknown_fields_are_ignored_and_named() {
     check(
         "SessionStart-startup-headless",
         &says(r#"{"additionalContext":"x"}"#),
-        &["ignored: unknown fields: additionalContext; additionalContext belongs"],
+        &["ignored: additionalContext is not read by Claude Code: additionalContext belongs inside hook"],
     );
+}
+
+#[test]
+fn a_misspelt_field_is_named_with_what_was_meant() {
+    let call = "PreToolUse-Bash-headless";
+    let inside = specific("PreToolUse", r#""permissionDecison":"deny","permissionDecisionReason":"no""#);
+    for (answer, expected) in [
+        (
+            inside.as_str(),
+            "ignored: hookSpecificOutput.permissionDecison is not read by Claude Code: did you mean permissionDecision (one of allow, deny, ask, defer)?",
+        ),
+        (
+            r#"{"permissionDecison":"deny"}"#,
+            "ignored: permissionDecison is not read by Claude Code: did you mean hookSpecificOutput.permissionDecision",
+        ),
+        (
+            r#"{"permissionDecision":"deny"}"#,
+            "ignored: permissionDecision is not read by Claude Code: permissionDecision belongs inside",
+        ),
+        (
+            r#"{"permission":"deny"}"#,
+            "ignored: permission is not read by Claude Code: it is Cursor's; Claude Code reads hookSpecificOutput.permissionDecision or decision",
+        ),
+        (
+            r#"{"hookSpecificOuput":{"hookEventName":"PreToolUse"}}"#,
+            "ignored: hookSpecificOuput is not read by Claude Code: did you mean hookSpecificOutput",
+        ),
+        (
+            r#"{"colour":"red"}"#,
+            "ignored: unknown fields: colour; at PreToolUse Claude Code reads hookSpecificOutput.permissionDecision, decision",
+        ),
+        (r#"{"reason":"no"}"#, "ignored: reason is the reason of a decision, and there is no decision"),
+        (r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse"}}"#, "ignored: the answer says nothing"),
+    ] {
+        check(call, &says(answer), &[expected, "ran"]);
+        assert_eq!(remarks(Harness::Claude, VERSION, call, &says(answer)), Vec::<String>::new(), "{answer}");
+    }
+    check(
+        "SessionStart-startup-headless",
+        &says(&specific("SessionStart", r#""permissionDecision":"deny""#)),
+        &[
+            "ignored: hookSpecificOutput.permissionDecision is read at PreModelSwitch, PreSkillShellCommand, PreToolUse only",
+        ],
+    );
+    check(
+        "Stop-first-headless",
+        &says(r#"{"followup_message":"more"}"#),
+        &["ignored: followup_message is not read by Claude Code: it is Cursor's; Claude Code reads decision"],
+    );
+}
+
+#[test]
+fn an_unknown_field_beside_a_right_answer_is_a_remark() {
+    let answer = r#"{"decision":"block","reason":"no","colour":"red"}"#;
+    check("PreToolUse-Bash-headless", &says(answer), &["denied: no"]);
+    let said = remarks(Harness::Claude, VERSION, "PreToolUse-Bash-headless", &says(answer));
+    assert!(said.len() == 1 && said[0].starts_with("unknown fields: colour; at PreToolUse"), "{said:?}");
+}
+
+#[test]
+fn every_field_is_known_at_its_events() {
+    for (recording, answer) in [
+        ("PreToolUse-Bash-headless", specific("PreToolUse", r#""permissionDecision":"allow","permissionDecisionReason":"x","updatedInput":{},"additionalContext":"x""#)),
+        ("PostToolUse-Bash-headless", specific("PostToolUse", r#""additionalContext":"x","updatedToolOutput":1,"updatedMCPToolOutput":{},"classifierContext":"x""#)),
+        ("SessionStart-startup-headless", specific("SessionStart", r#""additionalContext":"x","initialUserMessage":"x","sessionTitle":"x","watchPaths":[],"reloadSkills":true"#)),
+        ("UserPromptSubmit-headless", specific("UserPromptSubmit", r#""additionalContext":"x","sessionTitle":"x","suppressOriginalPrompt":true"#)),
+        ("Stop-first-headless", r#"{"continue":true,"stopReason":"x","suppressOutput":true,"systemMessage":"x","terminalSequence":"x","decision":"approve","reason":"x"}"#.to_owned()),
+    ] {
+        let effects = effects(Harness::Claude, VERSION, recording, &says(&answer));
+        let bad = effects.iter().find(|effect| matches!(effect.kind, Kind::Ignored | Kind::Failed));
+        assert_eq!(bad, None, "{answer}");
+        assert_eq!(remarks(Harness::Claude, VERSION, recording, &says(&answer)), Vec::<String>::new(), "{answer}");
+    }
+}
+
+#[test]
+fn a_matcher_that_is_no_expression_is_told_from_one_that_is_not_played() {
+    for (matcher, says) in [
+        (
+            "Bash(",
+            Some("is no regular expression (unclosed group): Claude Code says so in its debug log only"),
+        ),
+        ("(?!Bash)", Some("has what the simulator does not play")),
+        ("Edit|Write", None),
+        ("*", None),
+        ("^Ba", None),
+    ] {
+        let said = Claude.unreadable(matcher);
+        assert_eq!(said.is_some(), says.is_some(), "{matcher}: {said:?}");
+        assert!(said.unwrap_or_default().starts_with(says.unwrap_or_default()), "{matcher}");
+    }
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::answer::{Fields, Wrong, diagnose, with_stderr};
+use super::super::answer::{Fields, Wrong, before_json, diagnose, with_stderr};
 use super::super::budget::{first_bytes, last_bytes};
 use super::super::{Event, Hook};
+use super::vocabulary::VOCABULARY;
 use crate::launch::Exit;
 use crate::report::{Delivered, Effect, Kind};
 
@@ -14,8 +15,6 @@ const VISIBLE_BYTES: usize = 10_000;
 const BYTES_OF_A_TOKEN: u64 = 4;
 
 const PLAIN_TEXT: &[&str] = &["SessionStart", "UserPromptSubmit"];
-/// Fields that every schema takes.
-const UNIVERSAL: &[&str] = &["continue", "stopReason", "suppressOutput", "systemMessage"];
 
 pub(super) fn read(event: Event<'_>, hook: Hook<'_>) -> Vec<Effect> {
     if let Some(why) = hook.failed_to_run() {
@@ -99,21 +98,28 @@ fn stdout(event: Event<'_>, stdout: &str, limit: Option<usize>) -> Vec<Effect> {
     if trimmed.starts_with(['{', '[']) {
         return match serde_json::from_str::<Value>(trimmed) {
             Ok(value) => json(name, &value, limit).unwrap_or_else(refused),
+            Err(_) if before_json(trimmed).is_some() => refused(format!(
+                "text before the JSON document, and it begins with {}: Codex takes the whole for JSON, and it is none",
+                &trimmed[..1]
+            )),
             Err(_) => refused(diagnose(trimmed)),
         };
     }
+    let doubt = before_json(trimmed)
+        .map(|_| "text before the JSON document: Codex takes the whole as plain text".to_owned());
     if PLAIN_TEXT.contains(&name) {
-        let doubt = Some(diagnose(trimmed)).filter(|why| why.contains("before the JSON"));
         let context = visible(trimmed, limit, None);
-        return vec![Effect {
-            why: doubt.map(|why| format!("read as plain text: {why}")).or(context.why.clone()),
-            ..context
-        }];
+        return vec![Effect { why: doubt.or(context.why.clone()), ..context }];
     }
     if matches!(name, "Stop" | "SubagentStop") {
-        return refused("plain text, where JSON or nothing is read".to_owned());
+        let what = doubt.unwrap_or_else(|| "plain text".to_owned());
+        return refused(format!("{what}, where JSON or nothing is read"));
     }
-    vec![Effect::ignored(format!("plain text is not read at {name}"), trimmed.len())]
+    let why = match doubt {
+        Some(doubt) => format!("{doubt}, which is not read at {name}"),
+        None => format!("plain text is not read at {name}"),
+    };
+    vec![Effect::ignored(why, trimmed.len())]
 }
 
 /// Text for the model, within what it gets to see.
@@ -140,31 +146,14 @@ fn visible(text: &str, limit: Option<usize>, where_to: Option<&str>) -> Effect {
     }
 }
 
-fn refuse_unknown(fields: &Fields<'_>, known: &[&str]) -> Result<(), Wrong> {
-    match fields.unknown(known).first() {
-        Some(field) => Err(format!("unknown field {field}")),
-        None => Ok(()),
-    }
+fn refuse_unknown(event: &str, fields: &Fields<'_>) -> Result<(), Wrong> {
+    let (all, place) = fields.all();
+    VOCABULARY.stranger(event, all, place).map_or(Ok(()), |field| Err(format!("unknown field {field}")))
 }
 
 fn json(event: &str, value: &Value, limit: Option<usize>) -> Result<Vec<Effect>, Wrong> {
     let fields = Fields::of(value)?;
-    let (own, inner): (&[&str], &[&str]) = match event {
-        "PreToolUse" => (
-            &["decision", "reason", "hookSpecificOutput"],
-            &["permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext"],
-        ),
-        "PostToolUse" => (
-            &["decision", "reason", "hookSpecificOutput"],
-            &["additionalContext", "updatedMCPToolOutput", "updatedToolOutput"],
-        ),
-        "PermissionRequest" => (&["hookSpecificOutput"], &["decision"]),
-        "SessionStart" | "SubagentStart" => (&["hookSpecificOutput"], &["additionalContext"]),
-        "UserPromptSubmit" => (&["decision", "reason", "hookSpecificOutput"], &["additionalContext"]),
-        "Stop" | "SubagentStop" => (&["decision", "reason"], &[]),
-        _ => (&[], &[]),
-    };
-    refuse_unknown(&fields, &[UNIVERSAL, own].concat())?;
+    refuse_unknown(event, &fields)?;
     let goes_on = fields.flag("continue")?.unwrap_or(true);
     let stop_reason = fields.text("stopReason")?;
     let suppress = fields.flag("suppressOutput")?.unwrap_or(false);
@@ -174,7 +163,7 @@ fn json(event: &str, value: &Value, limit: Option<usize>) -> Result<Vec<Effect>,
     let reason = fields.text("reason")?.map(str::trim).filter(|reason| !reason.is_empty());
     let specific = fields.object("hookSpecificOutput", "hookSpecificOutput")?;
     if let Some(specific) = &specific {
-        refuse_unknown(specific, &[&["hookEventName"], inner].concat())?;
+        refuse_unknown(event, specific)?;
         match specific.text("hookEventName")? {
             Some(named) if named == event => {}
             Some(named) => {
@@ -275,7 +264,7 @@ fn permission_request(specific: Option<&Fields<'_>>, effects: &mut Vec<Effect>) 
     let Some(decision) = specific.map_or(Ok(None), |specific| specific.object("decision", PLACE))? else {
         return Ok(());
     };
-    refuse_unknown(&decision, &["behavior", "message", "interrupt", "updatedInput", "updatedPermissions"])?;
+    refuse_unknown("PermissionRequest", &decision)?;
     for field in ["updatedInput", "updatedPermissions"] {
         if decision.has(field) {
             return Err(format!("{PLACE}.{field} is not supported"));

@@ -3,6 +3,7 @@
 mod answer;
 mod flow;
 mod rules;
+mod vocabulary;
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::discovery::{Mistake, Source};
+use super::vocabulary::Vocabulary;
 use super::{
     Account, Conduct, Discovery, Event, Finish, Flow, Hook, Kill, Leads, Place, Registration, Rule, Scope,
     matcher,
@@ -62,6 +64,7 @@ impl Account for Codex {
 
     fn discover(&self, place: Place<'_>) -> Discovery {
         let mut found = Discovery::default();
+        let mut starts = true;
         let folders = [
             (place.home.map(|home| home.join(".codex")), Scope::User),
             (Some(place.project.join(".codex")), Scope::Project),
@@ -77,10 +80,15 @@ impl Account for Codex {
                 continue;
             }
             hooks_json(&mut found, &folder.join("hooks.json"), scope);
+            let before = found.rejected.len();
             config_toml(&mut found, &folder.join("config.toml"), scope);
+            starts &= found.rejected.len() == before;
         }
         if let Some(home) = place.home {
             switched_off(&mut found, &home.join(".codex/config.toml"));
+        }
+        if !starts {
+            found.registrations.clear();
         }
         if !found.registrations.is_empty() {
             found.warnings.push(
@@ -130,6 +138,10 @@ impl Account for Codex {
 
     fn variables(&self, _place: Place<'_>, _event: Event<'_>) -> Vec<(String, String)> {
         Vec::new()
+    }
+
+    fn vocabulary(&self) -> &'static Vocabulary {
+        &vocabulary::VOCABULARY
     }
 
     fn read(&self, event: Event<'_>, hook: Hook<'_>) -> Vec<Effect> {
@@ -225,7 +237,7 @@ fn config_toml(found: &mut Discovery, file: &Path, scope: Scope) {
                 nested(found, source, &hooks);
             }
         }
-        Err(error) => found.broken(source, error.to_string().lines().next().unwrap_or("not valid TOML")),
+        Err(error) => found.broken(source, &super::discovery::toml_mistake(&error)),
     }
 }
 
@@ -233,21 +245,7 @@ fn config_toml(found: &mut Discovery, file: &Path, scope: Scope) {
 fn nested(found: &mut Discovery, source: Source<'_>, hooks: &Value) {
     let before = found.registrations.len();
     found.nested(source, hooks, &event_name);
-    let mut warnings = Vec::new();
-    let mut at = 0;
-    found.registrations.retain(|registration| {
-        at += 1;
-        let Some(text) = registration.matcher.as_deref().filter(|_| at > before) else { return true };
-        let bad = !matcher::takes_all(text) && matcher::compile(text).is_none();
-        if bad {
-            warnings.push(format!(
-                "{}: invalid matcher {text:?}: Codex drops these hooks",
-                source.file.display()
-            ));
-        }
-        !bad
-    });
-    found.warnings.append(&mut warnings);
+    found.drop_invalid_matchers(before, &[], "Codex drops these hooks");
 }
 
 #[cfg(test)]

@@ -19,6 +19,10 @@ pub(super) const RULES: &[Rule] = &[
         SEEN,
     ),
     rule(
+        "with a config.toml that it cannot read, the user's or a trusted project's, or that has a hook of an unknown type, Codex says where and does not start",
+        SEEN,
+    ),
+    rule(
         "a project's hooks run when the project is trusted and each hook's hash is; untrusted ones, and those that the person has switched off, are skipped silently",
         SEEN,
     ),

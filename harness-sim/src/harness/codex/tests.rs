@@ -32,6 +32,43 @@ fn plain_text_is_context_an_error_or_nothing_by_event() {
 }
 
 #[test]
+fn text_before_the_json_makes_all_of_it_plain_text() {
+    let answer = "loading\n{\"decision\":\"block\",\"reason\":\"no\"}";
+    let whole = "text before the JSON document: Codex takes the whole as plain text";
+    let open = effects(Harness::Codex, VERSION, OPEN, &says(answer));
+    assert_eq!((open[0].text.as_deref(), open[0].why.as_deref()), (Some(answer), Some(whole)));
+    check(CALL, &says(answer), &[&format!("ignored: {whole}, which is not read at PreToolUse"), "ran"]);
+    let refused = format!("failed: the answer is refused: {whole}, where JSON or nothing is read");
+    check("Stop-first", &says(answer), &[&refused, "ignored"]);
+    check(
+        OPEN,
+        &says("[info] loading\n{}"),
+        &["failed: the answer is refused: text before the JSON document, and it begins with [", "ignored"],
+    );
+}
+
+#[test]
+fn codex_does_not_start_with_a_config_that_it_cannot_read() {
+    let hooks = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"a"}]}]}}"#;
+    for (config, says) in [
+        (
+            "hooks = [\n",
+            "TOML parse error at line 1, column 10: unclosed array, expected `]`; Codex does not start",
+        ),
+        (
+            "[[hooks.Stop]]\nhooks = [{ type = \"sorcery\" }]\n",
+            "unknown type \"sorcery\"; Codex does not start",
+        ),
+    ] {
+        let project = folder(&[(".codex/hooks.json", hooks), (".codex/config.toml", config)]);
+        let found = discover(Harness::Codex, project.path(), folder(&[]).path(), true);
+        assert_eq!(registered(&found), Vec::<String>::new(), "{config}");
+        let (_, why) = &found.rejected[0];
+        assert!(why.contains("config.toml: ") && why.contains(says), "{why}");
+    }
+}
+
+#[test]
 fn what_begins_like_json_has_to_fit() {
     check(OPEN, &says("{ not json"), &["failed: the answer is refused: not valid JSON", "ignored"]);
     check(OPEN, &says("[info] started"), &["failed: the answer is refused: ", "ignored"]);
@@ -58,6 +95,31 @@ fn what_begins_like_json_has_to_fit() {
         &["failed: the answer is refused: hookSpecificOutput.additionalContext is a number", "ignored"],
     );
     check(OPEN, &says(&specific("SessionStart", r#""additionalContext":"x""#)), &["context whole: x"]);
+}
+
+#[test]
+fn a_field_that_is_refused_comes_with_what_was_meant() {
+    for (recording, answer, expected) in [
+        (
+            CALL,
+            specific("PreToolUse", r#""permissionDecison":"deny""#),
+            "hookSpecificOutput.permissionDecison: did you mean permissionDecision (one of allow, deny, ask)?",
+        ),
+        (
+            CALL,
+            r#"{"permission":"deny"}"#.to_owned(),
+            "permission: it is Cursor's; Codex reads hookSpecificOutput.permissionDecision or decision",
+        ),
+        (
+            "Stop-first",
+            specific("Stop", r#""additionalContext":"x""#),
+            "hookSpecificOutput: it is read at PermissionRequest, PostToolUse",
+        ),
+    ] {
+        let effects = effects(Harness::Codex, VERSION, recording, &says(&answer));
+        let expected = format!("the answer is refused: unknown field {expected}");
+        assert!(effects[0].why.as_deref().unwrap().starts_with(&expected), "{:?}", effects[0].why);
+    }
 }
 
 #[test]

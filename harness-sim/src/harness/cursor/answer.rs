@@ -3,8 +3,10 @@
 use serde_json::Value;
 
 use super::super::answer::{Fields, Wrong, diagnose, first_line, with_stderr};
+use super::super::vocabulary::Review;
 use super::super::{Event, Hook};
 use super::is_editor;
+use super::vocabulary::VOCABULARY;
 use crate::launch::Exit;
 use crate::report::{Effect, Kind};
 
@@ -87,12 +89,6 @@ fn json(event: Event<'_>, value: &Value) -> Result<Vec<Effect>, Wrong> {
     let agent = fields.text("agent_message")?;
     let context = fields.text("additional_context")?.filter(|text| !text.is_empty());
     let mut effects = Vec::new();
-    if fields.has("hookSpecificOutput") {
-        effects.push(Effect::because(
-            Kind::Ignored,
-            "hookSpecificOutput is Claude Code's; Cursor reads additional_context and permission",
-        ));
-    }
     match name {
         _ if PERMISSION.contains(&name) => match fields.word("permission", &["allow", "deny", "ask"])? {
             Some("deny") => {
@@ -119,6 +115,7 @@ fn json(event: Event<'_>, value: &Value) -> Result<Vec<Effect>, Wrong> {
         }
         _ => effects.extend(user.map(Effect::message)),
     }
+    effects.extend(review(name, value).lost.into_iter().map(|why| Effect::because(Kind::Ignored, why)));
     if let Some(context) = context {
         effects.push(match name {
             "sessionStart" if editor && version(event.recording.version) < EDITOR_WITH_CONTEXT => {
@@ -135,6 +132,17 @@ fn json(event: Event<'_>, value: &Value) -> Result<Vec<Effect>, Wrong> {
         });
     }
     Ok(effects)
+}
+
+/// What of an answer is not read; of context `json` speaks itself.
+fn review(event: &str, value: &Value) -> Review {
+    VOCABULARY.review(event, value, &["additional_context"], false)
+}
+
+pub(super) fn remarks(event: Event<'_>, hook: Hook<'_>) -> Vec<String> {
+    let is_read = hook.failed_to_run().is_none() && matches!(hook.run.exit, Exit::Code { code: 0 });
+    let value = serde_json::from_slice::<Value>(&hook.run.stdout).ok().filter(|_| is_read);
+    value.map(|value| review(event.name(), &value).notes).unwrap_or_default()
 }
 
 fn version(version: &str) -> (u32, u32) {

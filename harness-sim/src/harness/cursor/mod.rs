@@ -4,6 +4,7 @@
 mod answer;
 mod flow;
 mod rules;
+mod vocabulary;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::discovery::{Mistake, Source};
+use super::vocabulary::Vocabulary;
 use super::{
     Account, Conduct, Discovery, Event, Finish, Flow, Harness, Hook, Kill, Leads, Place, Registration, Rule,
     Scope, matcher,
@@ -129,6 +131,11 @@ impl Account for Cursor {
         matcher::takes_all(text) || matcher::pattern(text, values)
     }
 
+    fn unreadable(&self, text: &str) -> Option<String> {
+        let then = "what Cursor does with it is not known, and it is taken as matching nothing";
+        if matcher::takes_all(text) { None } else { matcher::unreadable_in_javascript(text, then) }
+    }
+
     fn possible(&self, event: &str) -> Option<&'static [&'static str]> {
         let _ = event;
         None
@@ -158,8 +165,16 @@ impl Account for Cursor {
         ]
     }
 
+    fn vocabulary(&self) -> &'static Vocabulary {
+        &vocabulary::VOCABULARY
+    }
+
     fn read(&self, event: Event<'_>, hook: Hook<'_>) -> Vec<Effect> {
         answer::read(event, hook)
+    }
+
+    fn remarks(&self, event: Event<'_>, hook: Hook<'_>) -> Vec<String> {
+        answer::remarks(event, hook)
     }
 
     fn gates_a_tool(&self, event: &str) -> bool {

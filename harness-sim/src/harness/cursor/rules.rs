@@ -21,6 +21,10 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule("a user's hooks run in ~/.cursor, the others in the project", REPORTED),
     rule("a matcher is a JavaScript regular expression that may match anywhere", DOCUMENTED),
+    rule(
+        "what becomes of a matcher that is no regular expression: it is taken as matching nothing",
+        "not known",
+    ),
     rule("identical commands run once", REPORTED),
     rule(
         "the order of hooks, their session, what is killed at a timeout and whether it waits for the end of stdout",
@@ -37,6 +41,10 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "what the editor does with empty stdout, and either with invalid JSON from a permission event",
+        "not known",
+    ),
+    rule(
+        "what becomes of a field that is not documented, not of this event, or of another type: nothing is taken to come of it",
         "not known",
     ),
     rule("permission deny: the model sees user_message; ask is not enforced", REPORTED),

@@ -1,9 +1,11 @@
 //! A table of answers, matchers and files, with what this harness makes of each.
 
 use super::super::testing::{
-    Answer, assert_effects, discover, effects, exits, folder, registered, says, takes,
+    Answer, assert_effects, discover, effects, exits, folder, registered, remarks, says, takes,
 };
-use super::super::{Harness, Registration, Scope};
+use super::super::{Account, Harness, Registration, Scope};
+use super::Cursor;
+use crate::report::Kind;
 
 const CLI: &str = "2026.10.01";
 const EDITOR: &str = "3.20.17";
@@ -64,6 +66,70 @@ fn everything_is_read_as_json() {
 }
 
 #[test]
+fn a_field_that_is_not_cursors_or_not_of_this_event_is_named() {
+    let claudes = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
+    for (answer, expected) in [
+        (r#"{"continue":"no"}"#, "ignored: continue is read at beforeSubmitPrompt only, not at preToolUse"),
+        (
+            r#"{"decision":"maybe"}"#,
+            "ignored: decision is not known to be read by Cursor: it is Claude Code's, Codex's and Grok's; Cursor reads permission",
+        ),
+        (
+            r#"{"permision":"deny"}"#,
+            "ignored: permision is not known to be read by Cursor: did you mean permission (one of allow, deny, ask)?",
+        ),
+        (
+            r#"{"userMessage":"x","permission":"allow"}"#,
+            "ignored: userMessage is not known to be read by Cursor: did you mean user_message",
+        ),
+        (r#"{"permission":"allow","updated_input":"x"}"#, "ignored: updated_input is a text, not an object"),
+        (r#"{"permission":"allow","env":{}}"#, "ran"),
+        (
+            claudes,
+            "ignored: hookSpecificOutput.permissionDecision is not known to be read by Cursor: it is Claude Code's, Codex's and Grok's; Cursor reads permission",
+        ),
+    ] {
+        let expected = if expected == "ran" { vec!["ran"] } else { vec![expected, "ran"] };
+        check(CLI, "preToolUse-Shell", &says(answer), &expected);
+    }
+    let said = remarks(Harness::Cursor, CLI, "preToolUse-Shell", &says(r#"{"permission":"allow","env":{}}"#));
+    assert_eq!(said, ["env is read at sessionStart only, not at preToolUse"]);
+    check(
+        EDITOR,
+        "stop-completed",
+        &says(r#"{"decision":"block"}"#),
+        &[
+            "ignored: decision is not known to be read by Cursor: it is Claude Code's, Codex's and Grok's; Cursor reads followup_message",
+        ],
+    );
+}
+
+#[test]
+fn every_field_is_known_at_its_events() {
+    for (recording, answer) in [
+        (
+            "preToolUse-Shell",
+            r#"{"permission":"allow","user_message":"x","agent_message":"x","updated_input":{}}"#,
+        ),
+        ("sessionStart-startup", r#"{"env":{"A":"b"},"additional_context":"x"}"#),
+        ("postToolUse-Shell", r#"{"additional_context":"x","updated_mcp_tool_output":{}}"#),
+        ("beforeSubmitPrompt", r#"{"continue":true,"user_message":"x","additional_context":"x"}"#),
+        ("stop-completed", r#"{"followup_message":"x"}"#),
+        ("preCompact", r#"{"user_message":"x"}"#),
+        ("preCompact", "{}"),
+    ] {
+        let effects = effects(Harness::Cursor, EDITOR, recording, &says(answer));
+        let bad = effects.iter().find(|effect| matches!(effect.kind, Kind::Ignored | Kind::Failed));
+        assert_eq!(bad, None, "{answer}");
+        assert_eq!(
+            remarks(Harness::Cursor, EDITOR, recording, &says(answer)),
+            Vec::<String>::new(),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
 fn a_permission_is_allow_or_deny() {
     check(CLI, "preToolUse-Shell", &says(r#"{"permission":"allow"}"#), &["ran"]);
     check(CLI, "preToolUse-Shell", &says("{}"), &["ran"]);
@@ -108,7 +174,14 @@ fn context_arrives_at_a_session_start_and_after_tools() {
         &["message: u", "ignored"],
     );
     let claudes = r#"{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"x"}}"#;
-    check(CLI, "sessionStart-startup", &says(claudes), &["ignored: hookSpecificOutput is Claude Code's"]);
+    check(
+        CLI,
+        "sessionStart-startup",
+        &says(claudes),
+        &[
+            "ignored: hookSpecificOutput.additionalContext is not known to be read by Cursor: it is Claude Code's, Codex's and Grok's; Cursor reads additional_context",
+        ],
+    );
 }
 
 #[test]
@@ -153,6 +226,13 @@ fn a_scheme_in_a_command_drops_the_whole_file() {
         true,
     );
     assert!(found.registrations.is_empty() && found.warnings[0].contains("`version` is not 1"));
+}
+
+#[test]
+fn what_becomes_of_a_matcher_that_is_no_expression_is_not_known() {
+    let said = Cursor.unreadable("Shell(").unwrap();
+    assert!(said.contains("unclosed group") && said.contains("not known"), "{said}");
+    assert_eq!(Cursor.unreadable("Shell|Write"), None);
 }
 
 #[test]

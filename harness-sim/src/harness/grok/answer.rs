@@ -4,12 +4,18 @@ use serde_json::Value;
 
 use super::super::answer::{Fields, Wrong, diagnose, first_line, with_stderr};
 use super::super::budget::first_characters;
+use super::super::vocabulary::Review;
 use super::super::{Event, Hook};
+use super::vocabulary::VOCABULARY;
 use crate::launch::Exit;
 use crate::report::{Delivered, Effect, Kind};
 
 /// More of a hook's text is clipped.
 const VISIBLE_CHARACTERS: usize = 10_000;
+
+/// Events whose stdout is looked at.
+const READ_AT: &[&str] =
+    &["PostToolUse", "PostToolUseFailure", "PreToolUse", "Stop", "SubagentStop", "UserPromptSubmit"];
 
 pub(super) fn read(event: Event<'_>, hook: Hook<'_>) -> Vec<Effect> {
     if let Some(why) = hook.failed_to_run() {
@@ -22,10 +28,7 @@ pub(super) fn read(event: Event<'_>, hook: Hook<'_>) -> Vec<Effect> {
     let stderr = String::from_utf8_lossy(&run.stderr);
     let failed = || Effect::because(Kind::Failed, with_stderr(format!("exit {code}"), &run.stderr));
 
-    if !matches!(
-        event.name(),
-        "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "Stop" | "SubagentStop" | "UserPromptSubmit"
-    ) {
+    if !READ_AT.contains(&event.name()) {
         let mut effects = if code == 0 { Vec::new() } else { vec![failed()] };
         if !trimmed.is_empty() {
             effects.push(Effect::ignored(
@@ -43,6 +46,7 @@ pub(super) fn read(event: Event<'_>, hook: Hook<'_>) -> Vec<Effect> {
             Effect::ignored("an answer that cannot be read", stdout.len()),
         ];
     }
+    let review = document.as_ref().map(|value| review(event.name(), value, code)).unwrap_or_default();
     let answer = match document.filter(Value::is_object).map(|value| Answer::of(event.name(), &value)) {
         Some(Ok(answer)) => answer,
         Some(Err(wrong)) if code != 2 => {
@@ -64,6 +68,7 @@ pub(super) fn read(event: Event<'_>, hook: Hook<'_>) -> Vec<Effect> {
     if code != 0 && code != 2 {
         effects.insert(0, failed());
     }
+    effects.extend(review.lost.into_iter().map(|why| Effect::because(Kind::Ignored, why)));
     if !trimmed.is_empty() && !trimmed.starts_with('{') {
         let why = if trimmed.contains('{') { diagnose(trimmed) } else { "plain text is not read".to_owned() };
         effects.push(Effect::ignored(
@@ -72,6 +77,22 @@ pub(super) fn read(event: Event<'_>, hook: Hook<'_>) -> Vec<Effect> {
         ));
     }
     effects
+}
+
+/// What of an answer is not read; of a prompt's context `prompt` speaks itself.
+fn review(event: &str, value: &Value, code: i32) -> Review {
+    let handled: &[&str] =
+        if event == "UserPromptSubmit" { &["hookSpecificOutput.additionalContext"] } else { &[] };
+    VOCABULARY.review(event, value, handled, code == 2)
+}
+
+pub(super) fn remarks(event: Event<'_>, hook: Hook<'_>) -> Vec<String> {
+    let Exit::Code { code } = hook.run.exit else { return Vec::new() };
+    if hook.failed_to_run().is_some() || !READ_AT.contains(&event.name()) {
+        return Vec::new();
+    }
+    let value = serde_json::from_slice::<Value>(&hook.run.stdout).ok();
+    value.map(|value| review(event.name(), &value, code).notes).unwrap_or_default()
 }
 
 #[derive(Default)]
@@ -86,6 +107,9 @@ impl Answer {
     fn of(event: &str, value: &Value) -> Result<Self, Wrong> {
         const WORDS: &[&str] = &["allow", "deny", "ask", "defer", "approve", "block"];
         let fields = Fields::of(value)?;
+        if event == "PreToolUse" {
+            VOCABULARY.wrong(event, value)?;
+        }
         let specific = fields.object("hookSpecificOutput", "hookSpecificOutput")?;
         let inner = |key: &str| specific.map_or(Ok(None), |specific| specific.text(key));
         let permission = match specific {

@@ -3,6 +3,7 @@
 mod answer;
 mod flow;
 mod rules;
+mod vocabulary;
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::discovery::{Mistake, Source};
+use super::vocabulary::Vocabulary;
 use super::{
     Account, Conduct, Discovery, Event, Finish, Flow, Harness, Hook, Kill, Leads, Place, Registration, Rule,
     Scope, matcher,
@@ -162,12 +164,15 @@ impl Account for Grok {
                 hooks_of(&mut found, source, &cursor);
             }
         }
+        let then = "Grok says so and drops the hook; whether more of the file goes with it is not known";
+        found.drop_invalid_matchers(0, &["Stop", "UserPromptSubmit"], then);
         for registration in &mut found.registrations {
             from_its_file(registration);
         }
         if !place.trusted {
             let before = found.registrations.len();
             found.registrations.retain(|registration| registration.scope == Scope::User);
+            found.rejected.retain(|(scope, _)| *scope == Scope::User);
             if found.registrations.len() < before {
                 found
                     .warnings
@@ -233,8 +238,16 @@ impl Account for Grok {
         ]
     }
 
+    fn vocabulary(&self) -> &'static Vocabulary {
+        &vocabulary::VOCABULARY
+    }
+
     fn read(&self, event: Event<'_>, hook: Hook<'_>) -> Vec<Effect> {
         answer::read(event, hook)
+    }
+
+    fn remarks(&self, event: Event<'_>, hook: Hook<'_>) -> Vec<String> {
+        answer::remarks(event, hook)
     }
 
     fn ends_the_chain(&self, effects: &[Effect]) -> bool {
@@ -276,7 +289,7 @@ fn config_toml(found: &mut Discovery, file: &Path) {
                 found.nested(source, &super::discovery::json_of(hooks), &own_name);
             }
         }
-        Err(error) => found.broken(source, error.to_string().lines().next().unwrap_or("not valid TOML")),
+        Err(error) => found.broken(source, &super::discovery::toml_mistake(&error)),
     }
 }
 

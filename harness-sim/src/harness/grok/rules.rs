@@ -3,6 +3,7 @@
 use super::super::Rule;
 
 const SEEN: &str = "2026-11-30, in the running program";
+const TEXT: &str = "2026-11-30, in the program's text";
 const GUIDE: &str = "documented in the guide that the program carries";
 
 const fn rule(text: &'static str, seen: &'static str) -> Rule {
@@ -34,6 +35,10 @@ pub(super) const RULES: &[Rule] = &[
         GUIDE,
     ),
     rule(
+        "an invalid regular expression as matcher drops its hook; whether more of the file goes with it is not known",
+        TEXT,
+    ),
+    rule(
         "SessionStart has the source new or load, whatever the guide says: a matcher `startup` never matches",
         SEEN,
     ),
@@ -51,6 +56,10 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule(
         "PreToolUse: deny on any exit code, or exit 2; ask, defer and additionalContext, which arrives after the call",
+        GUIDE,
+    ),
+    rule(
+        "PreToolUse: updatedInput has to be an object, or the hook fails; parts of an answer that are not read there are ignored",
         GUIDE,
     ),
     rule("PostToolUse: a block reason and additionalContext reach the model; exit 2 hands it stderr", GUIDE),

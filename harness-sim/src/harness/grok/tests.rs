@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::super::testing::{
-    Answer, assert_effects, discover, effects, exits, folder, registered, says, takes,
+    Answer, assert_effects, discover, effects, exits, folder, registered, remarks, says, takes,
 };
 use super::super::{Account, Harness};
 use super::Grok;
-use crate::report::Delivered;
+use crate::report::{Delivered, Kind};
 
 const VERSION: &str = "1.0.41";
 
@@ -66,6 +66,86 @@ fn a_tool_is_denied_asked_for_or_runs() {
     );
     check("PreToolUse", &says("{"), &["failed: the answer cannot be read: not valid JSON", "ignored", "ran"]);
     check("PreToolUse", &says("hello"), &["ignored: plain text is not read", "ran"]);
+}
+
+#[test]
+fn a_field_that_is_not_groks_or_not_of_this_event_is_named() {
+    for (answer, expected) in [
+        (
+            r#"{"permission":5}"#,
+            "ignored: permission is not read by Grok: it is Cursor's; Grok reads decision or hookSpecificOutput.permissionDecision",
+        ),
+        (
+            r#"{"permissionDecison":"deny"}"#,
+            "ignored: permissionDecison is not read by Grok: did you mean hookSpecificOutput.permissionDecision",
+        ),
+        (
+            r#"{"hookSpecificOutput":{"permissionDecison":"deny"}}"#,
+            "ignored: hookSpecificOutput.permissionDecison is not read by Grok: did you mean permissionDecision (one of allow, deny, ask",
+        ),
+        (r#"{"desicion":"deny"}"#, "ignored: desicion is not read by Grok: did you mean decision"),
+        (r#"{"colour":"red"}"#, "ignored: unknown fields: colour; at PreToolUse Grok reads decision"),
+    ] {
+        check("PreToolUse", &says(answer), &[expected, "ran"]);
+    }
+    let rewrites = r#"{"hookSpecificOutput":{"updatedInput":"ls"}}"#;
+    check(
+        "PreToolUse",
+        &says(rewrites),
+        &["failed: the answer is refused: hookSpecificOutput.updatedInput is a text", "ignored", "ran"],
+    );
+    check(
+        "Stop-end_turn",
+        &says(&specific("Stop", r#""permissionDecision":"deny""#)),
+        &["ignored: hookSpecificOutput.permissionDecision is read at PreToolUse only, not at Stop"],
+    );
+    // Exit 2 is the decision that the reason is of.
+    let exit_2 = Answer { stdout: r#"{"reason":"no"}"#, ..exits(2, "") };
+    check("PreToolUse", &exit_2, &["denied: no"]);
+}
+
+#[test]
+fn every_field_is_known_at_its_events() {
+    for (recording, answer) in [
+        (
+            "PreToolUse",
+            specific(
+                "PreToolUse",
+                r#""permissionDecision":"allow","permissionDecisionReason":"x","updatedInput":{},"additionalContext":"x""#,
+            ),
+        ),
+        (
+            "PostToolUse",
+            specific(
+                "PostToolUse",
+                r#""additionalContext":"x","updatedToolOutput":1,"updatedMCPToolOutput":{}"#,
+            ),
+        ),
+        ("Stop-end_turn", r#"{"continue":true,"stopReason":"x","decision":"allow","reason":"x"}"#.to_owned()),
+        ("UserPromptSubmit", r#"{"decision":"allow","reason":"x"}"#.to_owned()),
+    ] {
+        let effects = effects(Harness::Grok, VERSION, recording, &says(&answer));
+        let bad = effects.iter().find(|effect| matches!(effect.kind, Kind::Ignored | Kind::Failed));
+        assert_eq!(bad, None, "{answer}");
+        assert_eq!(
+            remarks(Harness::Grok, VERSION, recording, &says(&answer)),
+            Vec::<String>::new(),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
+fn an_invalid_matcher_drops_its_hook_where_matchers_are_looked_at() {
+    let group = |command: &str| {
+        format!(r#"[{{"matcher":"(","hooks":[{{"type":"command","command":"{command}"}}]}}]"#)
+    };
+    let text = format!(r#"{{"hooks":{{"PreToolUse":{},"Stop":{}}}}}"#, group("a"), group("b"));
+    let project = folder(&[(".grok/hooks/a.json", &text)]);
+    let found = discover(Harness::Grok, project.path(), folder(&[]).path(), true);
+    assert_eq!(registered(&found), ["Stop b"]);
+    let said = &found.warnings[0];
+    assert!(said.contains("hooks.PreToolUse[0].hooks[0]: invalid matcher \"(\" (unclosed group)"), "{said}");
 }
 
 #[test]
