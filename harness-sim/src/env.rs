@@ -47,6 +47,23 @@ pub(crate) fn inherited() -> Vec<(OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| passes(&name.to_string_lossy())).collect()
 }
 
+/// The names of all variables; never what they hold.
+pub(crate) fn names() -> Vec<String> {
+    std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+}
+
+/// The environment of a real CLI that a person has us start: all of theirs but the folders of the home.
+pub(crate) fn for_a_cli() -> Vec<(OsString, OsString)> {
+    let is_folder = |name: &str| name == "HOME" || (name.starts_with("XDG_") && name.ends_with("_HOME"));
+    let ours = |name: &str| name.starts_with("HARNESS_SIM_");
+    std::env::vars_os()
+        .filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            !is_folder(&name) && !ours(&name)
+        })
+        .collect()
+}
+
 /// The search path.
 pub(crate) fn path() -> Option<OsString> {
     std::env::var_os("PATH")

@@ -57,6 +57,7 @@ mod env;
 mod harness;
 mod launch;
 pub mod matrix;
+pub mod record;
 mod recording;
 mod report;
 mod scenario;

@@ -3,6 +3,7 @@
 mod fire;
 mod list;
 mod matrix;
+mod record;
 mod run;
 mod torture;
 pub(crate) mod values;
@@ -52,6 +53,11 @@ enum Command {
     Matrix(matrix::Arguments),
     /// Treats a command as badly as harnesses and machines do, and judges how it takes it
     Torture(torture::Arguments),
+    /// Runs the real CLI and keeps what it hands to hooks, cleaned, as new recordings
+    Record(record::Arguments),
+    /// Keeps one payload; `record` registers this
+    #[command(hide = true)]
+    RecordTake(record::Take),
 }
 
 /// Parses the command line and does what it says.
@@ -63,6 +69,8 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Matrix(arguments) => matrix::run(arguments),
         Command::Torture(arguments) => torture::run(arguments),
+        Command::Record(arguments) => record::run(&arguments),
+        Command::RecordTake(arguments) => Ok(record::take(&arguments)),
     };
     match result {
         Ok(code) => ExitCode::from(code),
