@@ -81,10 +81,11 @@ static INITIALISED: AtomicBool = AtomicBool::new(false);
 
 /// Makes this program able to play a harness's process: call it first thing in `main`, before any thread is started.
 ///
-/// In an ordinary start it returns at once. In a process that the simulator started as a host, or that the engine
-/// started as a supervisor, it does that work and never returns.
+/// In an ordinary start it returns at once. In a process that the simulator started as a host or to clear up after it, or
+/// that the engine started as a supervisor, it does that work and never returns.
 pub fn init() {
     dogwatch_engine::init();
+    launch::serve_if_keeper();
     launch::serve_if_host();
     INITIALISED.store(true, Ordering::Relaxed);
 }

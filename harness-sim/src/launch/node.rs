@@ -83,7 +83,6 @@ impl Node {
     /// # Errors
     /// [`LaunchError`].
     pub(crate) fn start(shared: &Shared, node: &Path, program: Program) -> Result<Self, LaunchError> {
-        shared.keep()?;
         let folder = tempfile::Builder::new().prefix("node-").tempdir_in(shared.scratch())?;
         let top = folder.path();
         for (name, text) in &program.files {

@@ -53,9 +53,9 @@ pub(super) fn play(base: &mut Simulator, scenario: &Scenario) -> Result<Report, 
         let undefined = ScenarioError::Undefined { scenario: scenario.file.clone(), name: name.to_owned() };
         return Err(FireError::Scenario(undefined));
     }
-    base.share()?;
+    let shared = base.share()?;
     let (project, home) = base.folders();
-    let place = Place::make(scenario, project, home).map_err(FireError::Place)?;
+    let place = Place::make(scenario, shared.scratch(), project, home).map_err(FireError::Place)?;
     let mut report = Report {
         scenario: scenario.name.clone(),
         file: scenario.file.clone(),

@@ -150,7 +150,10 @@ impl Torture {
                 })
                 .unwrap_or_default());
         };
-        let scratch = tempfile::Builder::new().prefix("harness-sim-").tempdir().map_err(LaunchError::Host)?;
+        let scratch = tempfile::Builder::new()
+            .prefix("torture-")
+            .tempdir_in(shared.scratch())
+            .map_err(LaunchError::Scratch)?;
         let mut subject = Subject {
             torture: self,
             harness,
