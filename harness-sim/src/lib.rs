@@ -57,6 +57,7 @@ mod env;
 mod harness;
 mod launch;
 pub mod matrix;
+mod placeholder;
 mod recording;
 mod report;
 mod scenario;

@@ -15,6 +15,7 @@ use thiserror::Error;
 use crate::env;
 use crate::harness::{self, Account, Discovery, Event, Harness, Hook, Kill as KillRule, Place, Registration};
 use crate::launch::{Declared, Feed, Host, LaunchError, Order, Reader, Request, Session, Shared, Stage};
+use crate::placeholder;
 use crate::recording::{self, Ids, Placed, Placing, Recording, Unknown, fresh_uuid};
 use crate::report::Firing;
 
@@ -340,6 +341,7 @@ impl Simulator {
         if hooks.is_empty() {
             return Ok(());
         }
+        firing.warnings.extend(self.unknown_placeholders());
         placed.write_transcript(recording).map_err(FireError::Transcript)?;
         self.start(account, recording.version, &shared)?;
         let conduct = account.conduct();
@@ -371,6 +373,11 @@ impl Simulator {
         }
         harness::conclude(account, event.name(), &mut firing.effects);
         Ok(())
+    }
+
+    /// What is in braces in the command that was given and stands for nothing.
+    fn unknown_placeholders(&self) -> Vec<String> {
+        self.command.as_deref().map(placeholder::unknown_in_command).unwrap_or_default()
     }
 
     fn placing(&self, shared: &Shared) -> Placing {

@@ -46,6 +46,8 @@ pub(crate) struct Registration {
 pub(crate) struct Discovery {
     pub(crate) registrations: Vec<Registration>,
     pub(crate) warnings: Vec<String>,
+    /// The files that the harness cannot use, of which the warnings tell.
+    pub(crate) rejected: Vec<PathBuf>,
     /// The files that were looked at, whether they exist or not.
     pub(crate) looked_at: Vec<PathBuf>,
 }
@@ -113,6 +115,7 @@ impl Discovery {
 
     /// Notes what is wrong with a file, and what the harness does then.
     pub(crate) fn broken(&mut self, source: Source<'_>, why: &str) {
+        self.rejected.push(source.file.to_owned());
         self.warnings.push(format!("{}: {why}; {}", source.file.display(), source.if_broken));
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Modules {
 impl Modules {
     /// As people are told who expected a hook.
     pub(crate) fn discovery(self) -> Discovery {
-        Discovery { registrations: Vec::new(), warnings: self.warnings, looked_at: self.looked_at }
+        Discovery { warnings: self.warnings, looked_at: self.looked_at, ..Discovery::default() }
     }
 
     /// Direct files of a folder with one of these endings, by name.

@@ -14,6 +14,7 @@ use thiserror::Error;
 
 use super::declared::{Declared, is_declared};
 use super::host::block;
+use super::patience::await_declared;
 use super::processes::{self, Children, Process, is_still};
 use super::scratch::Scratch;
 use super::stage::Stage;
@@ -213,8 +214,8 @@ impl Shared {
     }
 
     /// Ends a session: waits for what was declared, at most so long, and lets the engine end the rest.
-    pub(crate) fn close(&self, mut session: Session, patience: Duration) {
-        session.await_declared(patience);
+    pub(crate) fn close(&self, session: Session, patience: Duration) {
+        await_declared(patience, || session.declared_survivors());
         let Session { socket, run, .. } = session;
         let _ = send(&socket, &Message::End, &[]);
         drop(socket);
@@ -402,22 +403,16 @@ impl Session {
             .collect()
     }
 
-    fn await_declared(&mut self, patience: Duration) {
-        let until = Instant::now() + patience;
-        // A declared process may start another while we wait for it.
-        while !self.is_alone() {
-            let all = processes::below(self.hello.supervisor);
-            let named = self.declared.identities(&self.project);
-            let next = all
-                .iter()
-                .filter(|process| process.pid != self.hello.host)
-                .find(|process| is_declared(process, &all, &named));
-            let Some(process) = next else { return };
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || !ends_within(process, left) {
-                return;
-            }
+    /// What is named by an identity file, or below what is, parents first.
+    fn declared_survivors(&self) -> Vec<Process> {
+        if self.is_alone() {
+            return Vec::new();
         }
+        let all = processes::below(self.hello.supervisor);
+        let named = self.declared.identities(&self.project);
+        let is_one =
+            |process: &&Process| process.pid != self.hello.host && is_declared(process, &all, &named);
+        all.iter().filter(is_one).cloned().collect()
     }
 }
 

@@ -156,6 +156,7 @@ impl Simulator {
             let placed = placed(&placing, recording, options);
             let event = Event { recording, payload: &placed.payload };
             let hooks = self.select(account, event, &mut firing.warnings);
+            firing.warnings.extend(self.unknown_placeholders());
             if !hooks.is_empty() {
                 placed.write_transcript(recording).map_err(FireError::Transcript)?;
                 self.start(account, recording.version, &shared)?;

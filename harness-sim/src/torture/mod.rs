@@ -36,6 +36,8 @@ pub struct Torture {
     pub bound: Option<Duration>,
     /// Identity files of declared survivors.
     pub survivors: Vec<String>,
+    /// How long the end of a session waits for them (as long as a hook may take).
+    pub patience: Option<Duration>,
     /// The program that plays the harness's process, as [`Simulator::host_program`].
     pub host_program: Option<PathBuf>,
 }
@@ -307,7 +309,7 @@ impl Subject<'_> {
             .command(&self.torture.command)
             .project(&place.project)
             .home(&place.home)
-            .patience(self.torture.bound.unwrap_or(BOUND));
+            .patience(self.torture.patience.or(self.torture.bound).unwrap_or(BOUND));
         for pattern in &self.torture.survivors {
             simulator = simulator.survivors(pattern);
         }
