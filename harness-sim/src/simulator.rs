@@ -528,6 +528,15 @@ impl Simulator {
         Ok(shared)
     }
 
+    /// Where processes are named that may outlive their hook.
+    fn declared(&self, shared: &Shared) -> Declared {
+        let clocks = self.stages.iter().filter_map(|stage| match stage {
+            Stage::ClocksAhead(ahead) => Some(*ahead),
+            Stage::Disk { .. } => None,
+        });
+        Declared { folders: vec![shared.survivors()], patterns: self.survivors.clone(), ahead: clocks.sum() }
+    }
+
     /// What every hook of the session has in its environment.
     fn environment(&self, shared: &Shared, version: &str) -> Vec<(OsString, OsString)> {
         let home = self.home.clone().unwrap_or_else(|| shared.scratch_home());
@@ -557,7 +566,7 @@ impl Simulator {
     ) -> Result<(), FireError> {
         if self.session.is_none() {
             let environment = self.environment(shared, version);
-            let declared = Declared { folders: vec![shared.survivors()], patterns: self.survivors.clone() };
+            let declared = self.declared(shared);
             let host = Host {
                 argv0: account.argv0(version),
                 project: self.project.clone(),

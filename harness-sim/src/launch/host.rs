@@ -24,8 +24,9 @@ const DYING_LOOK: Duration = Duration::from_millis(10);
 /// In a process that was started as a host: serves, and never returns.
 pub(crate) fn serve_if_host() {
     let Some(path) = env::host_socket() else { return };
-    // Its end is the simulator's to say, not a hook's.
-    let _ = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]).thread_block();
+    // Its end is the simulator's to say, not a hook's. And where files may not grow, that is an error of the one disk.
+    let blocked = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGXFSZ];
+    let _ = SigSet::from_iter(blocked).thread_block();
     let result = UnixStream::connect(path).and_then(|socket| serve(&socket));
     std::process::exit(i32::from(result.is_err()));
 }

@@ -47,8 +47,8 @@ pub enum LaunchError {
     /// The scratch folder could not be made, or the process that clears it away could not be started.
     #[error("failed to make the scratch folder, or to start the process that clears it away: {0}")]
     Scratch(#[source] io::Error),
-    /// A file system that is to fail could not be set up.
-    #[error("failed to set up a file system that fails: {0}")]
+    /// A disk that is to fail, or clocks that are to be ahead, could not be set up.
+    #[error("failed to set up what is wrong with the machine: {0}")]
     Stage(String),
     /// The host did not answer, or broke off.
     #[error("lost the host process: {0}")]
@@ -72,7 +72,7 @@ pub(crate) struct Host {
     pub(crate) project: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) declared: Declared,
-    /// What is wrong with its file systems.
+    /// What is wrong with its machine.
     pub(crate) stages: Vec<Stage>,
 }
 

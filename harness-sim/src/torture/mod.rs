@@ -21,6 +21,9 @@ const BOUND: Duration = Duration::from_secs(10);
 /// How long what a killed hook leaves behind may take to be gone: a supervisor gives it time to end by itself.
 const LINGER: Duration = Duration::from_secs(2);
 
+/// How far clocks are ahead that have jumped: more than a day.
+const AHEAD: Duration = Duration::from_hours(26);
+
 /// A torture.
 #[derive(Debug, Clone, Default)]
 pub struct Torture {
@@ -91,17 +94,19 @@ pub struct Verdict {
 struct Tried {
     fired: Result<Vec<Firing>, String>,
     note: Option<String>,
+    /// What is wrong beside what each firing tells.
+    wrong: Vec<String>,
 }
 
 impl From<Vec<Firing>> for Tried {
     fn from(firings: Vec<Firing>) -> Self {
-        Self { fired: Ok(firings), note: None }
+        Self { fired: Ok(firings), note: None, wrong: Vec::new() }
     }
 }
 
 impl Tried {
     fn not_run(why: impl Into<String>) -> Self {
-        Self { fired: Err(why.into()), note: None }
+        Self { fired: Err(why.into()), note: None, wrong: Vec::new() }
     }
 }
 
@@ -181,6 +186,7 @@ impl Torture {
                     let mut wrong: Vec<String> = firings
                         .iter()
                         .flat_map(|firing| judge::wrong(case, firing, account.gates_a_tool(&firing.event)))
+                        .chain(tried.wrong)
                         .collect();
                     let mut seen = std::collections::HashSet::new();
                     wrong.retain(|why| seen.insert(why.clone()));
@@ -265,7 +271,6 @@ impl Subject<'_> {
     fn torture(&mut self, case: &Case) -> Result<Tried, FireError> {
         let bound = Options { timeout: Some(self.torture.bound.unwrap_or(BOUND)), ..Options::default() };
         Ok(match case.ordeal {
-            Ordeal::NotRun(why) => Tried::not_run(why),
             Ordeal::None => {
                 let firings = self.fire(case.on, &bound)?;
                 self.loudest = firings
@@ -299,6 +304,7 @@ impl Subject<'_> {
                 simulator.fire_at_once(&many)?.into()
             }
             Ordeal::FullDisk => self.on_a_full_disk(case.on, &bound)?,
+            Ordeal::ClocksAhead => self.with_clocks_ahead(case.on, &bound)?,
             Ordeal::ReadOnly => self.on_a_read_only_disk(case.on, &bound)?,
         })
     }
@@ -382,7 +388,7 @@ impl Subject<'_> {
 
     fn on_a_full_disk(&mut self, on: &[On], options: &Options) -> Result<Tried, FireError> {
         let place = self.copy("full")?;
-        let stage = Stage { folder: place.top.clone(), way: Way::Full };
+        let stage = Stage::Disk { folder: place.top.clone(), way: Way::Full };
         let simulator = self.make(&place).stage(stage);
         match self.fire_at(simulator, on, options) {
             Err(FireError::Launch(LaunchError::Stage(why))) => {
@@ -391,7 +397,7 @@ impl Subject<'_> {
                 let note = format!(
                     "no disk could be mounted ({why}): the hook's files were kept from growing instead"
                 );
-                Ok(Tried { fired: Ok(firings), note: Some(note) })
+                Ok(Tried { note: Some(note), ..firings.into() })
             }
             result => Ok(result?.into()),
         }
@@ -399,13 +405,34 @@ impl Subject<'_> {
 
     fn on_a_read_only_disk(&mut self, on: &[On], options: &Options) -> Result<Tried, FireError> {
         let place = self.copy("read-only")?;
-        let stage = Stage { folder: place.top.clone(), way: Way::ReadOnly };
+        let stage = Stage::Disk { folder: place.top.clone(), way: Way::ReadOnly };
         let simulator = self.make(&place).stage(stage);
         match self.fire_at(simulator, on, options) {
             Err(FireError::Launch(LaunchError::Stage(why))) => {
                 Ok(Tried::not_run(format!("no disk could be mounted: {why}")))
             }
             result => Ok(result?.into()),
+        }
+    }
+
+    /// At the same events, each time in a place of its own: first as they are, then with clocks that are ahead.
+    fn with_clocks_ahead(&mut self, on: &[On], options: &Options) -> Result<Tried, FireError> {
+        let before = self.fire_at(self.make(&self.copy("clocks")?), on, options)?;
+        let simulator = self.make(&self.copy("clocks-ahead")?).stage(Stage::ClocksAhead(AHEAD));
+        match self.fire_at(simulator, on, options) {
+            Err(FireError::Launch(LaunchError::Stage(why))) => Ok(Tried::not_run(format!(
+                "no clock could be set for the hook alone: {why}; the time of day is one for the whole machine"
+            ))),
+            result => {
+                let after = result?;
+                let note = format!(
+                    "the clocks that count from the machine's start were {} hours ahead; the time of day is one \
+                     for the whole machine and was left alone",
+                    AHEAD.as_secs() / 3600
+                );
+                let wrong = judge::different(&before, &after);
+                Ok(Tried { note: Some(note), wrong, ..after.into() })
+            }
         }
     }
 
