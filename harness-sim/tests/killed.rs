@@ -144,3 +144,17 @@ fn run_of_one_that_is_slow() {
     fs::write(&scenario, text).unwrap();
     leaves_nothing(&["run", scenario.to_str().unwrap()]);
 }
+
+#[test]
+fn a_persons_own_variable_costs_no_folder() {
+    let top = tempfile::tempdir().unwrap();
+    let folder = top.path().join("harness-sim-mine");
+    fs::create_dir(&folder).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_harness-sim"))
+        .arg("list")
+        .env("HARNESS_SIM_KEPT_FOLDER", &folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(folder.exists() && output.stdout.len() > 100, "{output:?}");
+}
