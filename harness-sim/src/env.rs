@@ -91,6 +91,14 @@ pub(crate) fn host_socket() -> Option<PathBuf> {
     std::env::var_os(HOST_SOCKET).map(PathBuf::from)
 }
 
+/// The scratch folder that a keeper clears away; set by the simulator for the keeper only.
+pub(crate) const KEPT_FOLDER: &str = "HARNESS_SIM_KEPT_FOLDER";
+
+/// The value of [`KEPT_FOLDER`].
+pub(crate) fn kept_folder() -> Option<PathBuf> {
+    std::env::var_os(KEPT_FOLDER).map(PathBuf::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

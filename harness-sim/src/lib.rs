@@ -57,6 +57,7 @@ mod env;
 mod harness;
 mod launch;
 pub mod matrix;
+mod placeholder;
 pub mod record;
 mod recording;
 mod report;
@@ -82,10 +83,11 @@ static INITIALISED: AtomicBool = AtomicBool::new(false);
 
 /// Makes this program able to play a harness's process: call it first thing in `main`, before any thread is started.
 ///
-/// In an ordinary start it returns at once. In a process that the simulator started as a host, or that the engine
-/// started as a supervisor, it does that work and never returns.
+/// In an ordinary start it returns at once. In a process that the simulator started as a host or to clear up after it, or
+/// that the engine started as a supervisor, it does that work and never returns.
 pub fn init() {
     dogwatch_engine::init();
+    launch::serve_if_keeper();
     launch::serve_if_host();
     INITIALISED.store(true, Ordering::Relaxed);
 }

@@ -31,6 +31,8 @@ pub struct Matrix {
     pub timeout: Option<Duration>,
     /// Identity files of declared survivors.
     pub survivors: Vec<String>,
+    /// How long each session's end waits for them (2 minutes).
+    pub patience: Option<Duration>,
 }
 
 /// Recordings of one harness and version that one session fires, one after the other.
@@ -88,6 +90,9 @@ impl Matrix {
         }
         for pattern in &self.survivors {
             simulator = simulator.survivors(pattern);
+        }
+        if let Some(patience) = self.patience {
+            simulator = simulator.patience(patience);
         }
         let options = crate::simulator::Options { timeout: self.timeout, ..Default::default() };
         simulator = simulator.options(options);

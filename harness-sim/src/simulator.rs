@@ -1,7 +1,10 @@
 //! The simulator: which harness, where, with which options; and the firing of one event.
 
 mod beside;
+mod error;
 mod hosted;
+mod options;
+mod order;
 mod steps;
 
 use std::ffi::OsString;
@@ -9,19 +12,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
-use thiserror::Error;
-
-use crate::env;
-use crate::harness::{self, Account, Discovery, Event, Harness, Hook, Kill as KillRule, Place, Registration};
-use crate::launch::{Declared, Feed, Host, LaunchError, Order, Reader, Request, Session, Shared, Stage};
+use crate::harness::{self, Account, Discovery, Event, Harness, Hook, Place, Registration};
+use crate::launch::{Declared, Host, LaunchError, Session, Shared, Stage};
+use crate::placeholder;
 use crate::recording::{self, Ids, Placed, Placing, Recording, Unknown, fresh_uuid};
 use crate::report::Firing;
+use order::deadline;
+
+pub use error::FireError;
+pub use options::Options;
 
 /// How long a session waits at its end for declared survivors, unless told otherwise.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// A value for variables that hold secrets: that they are there is a fact of the harness, what they hold is not.
-const MADE_UP: &str = "made-up-by-harness-sim";
 
 /// Which version of a harness.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -36,87 +38,6 @@ pub enum Version {
 impl From<&str> for Version {
     fn from(version: &str) -> Self {
         Self::Exact(version.to_owned())
-    }
-}
-
-/// Why an event could not be fired. What a *hook* does wrong is no error: it stands in the report.
-#[derive(Debug, Error)]
-pub enum FireError {
-    /// There is no such recording.
-    #[error(transparent)]
-    Unknown(#[from] Unknown),
-    /// The folder is not there.
-    #[error("{what} {} is not a folder", folder.display())]
-    NoFolder {
-        /// `project` or `home`.
-        what: &'static str,
-        /// What was given.
-        folder: PathBuf,
-    },
-    /// Hooks cannot be started at all.
-    #[error(transparent)]
-    Launch(#[from] LaunchError),
-    /// A scenario lacks something.
-    #[error(transparent)]
-    Scenario(#[from] crate::scenario::ScenarioError),
-    /// The project or the home of a scenario could not be made.
-    #[error("failed to make the scenario's project and home: {0}")]
-    Place(std::io::Error),
-    /// A file could not be written.
-    #[error("failed to prepare the transcript: {0}")]
-    Transcript(std::io::Error),
-}
-
-/// How a hook is fed, read and bounded, beside what the harness does.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// How its stdin is fed.
-    pub feed: Feed,
-    /// How its stdout is read.
-    pub reader: Reader,
-    /// Its timeout, in the place of the registered or the harness's own.
-    pub timeout: Option<Duration>,
-    /// Its stdin, in the place of the payload.
-    pub stdin: Option<Vec<u8>>,
-    /// Sent to its process group when it begins to print.
-    pub signal: Option<i32>,
-    /// How long what it leaves behind may take to be gone before it counts as a survivor (100 ms).
-    pub linger: Option<Duration>,
-    /// Fields of the payload that are other than recorded. An object goes into the one that is there; anything else
-    /// takes the place of what is there.
-    pub set: Map<String, Value>,
-    /// Fields that the payload does not have; `a.b` is a field of a field.
-    pub unset: Vec<String>,
-}
-
-impl Options {
-    fn amend(&self, payload: &mut Value) {
-        for path in &self.unset {
-            let (above, key) = path.rsplit_once('.').map_or(("", path.as_str()), |(above, key)| (above, key));
-            let above = above.split('.').filter(|key| !key.is_empty());
-            let mut at = Some(&mut *payload);
-            for key in above {
-                at = at.and_then(|value| value.get_mut(key));
-            }
-            if let Some(Value::Object(map)) = at {
-                map.shift_remove(key);
-            }
-        }
-        for (key, value) in &self.set {
-            merge(payload, key, value);
-        }
-    }
-}
-
-fn merge(into: &mut Value, key: &str, value: &Value) {
-    let Value::Object(map) = into else { return };
-    match (map.get_mut(key), value) {
-        (Some(there @ Value::Object(_)), Value::Object(fields)) => {
-            fields.iter().for_each(|(key, value)| merge(there, key, value));
-        }
-        _ => {
-            map.insert(key.to_owned(), value.clone());
-        }
     }
 }
 
@@ -340,6 +261,7 @@ impl Simulator {
         if hooks.is_empty() {
             return Ok(());
         }
+        firing.warnings.extend(self.unknown_placeholders());
         placed.write_transcript(recording).map_err(FireError::Transcript)?;
         self.start(account, recording.version, &shared)?;
         let conduct = account.conduct();
@@ -373,6 +295,11 @@ impl Simulator {
         }
         harness::conclude(account, event.name(), &mut firing.effects);
         Ok(())
+    }
+
+    /// What is in braces in the command that was given and stands for nothing.
+    fn unknown_placeholders(&self) -> Vec<String> {
+        self.command.as_deref().map(placeholder::unknown_in_command).unwrap_or_default()
     }
 
     fn placing(&self, shared: &Shared) -> Placing {
@@ -439,84 +366,9 @@ impl Simulator {
         }
         if chosen.is_empty() {
             warnings.append(&mut missed);
-            firing.reject(found.rejected.into_iter().map(|(_, why)| why));
+            firing.reject(found.rejected.into_iter().map(|rejected| rejected.warning));
         }
         chosen.into_iter().map(Some).collect()
-    }
-
-    fn order(
-        &self,
-        account: &'static dyn Account,
-        event: Event<'_>,
-        registration: Option<&Registration>,
-        deadline: Duration,
-        placing: &Placing,
-        options: &Options,
-    ) -> Order {
-        let place = Place { project: &self.project, home: self.home.as_deref(), trusted: self.trusted };
-        let conduct = account.conduct();
-        let name = event.name();
-        let (command, argv) = match registration {
-            Some(Registration { command, args: Some(args), .. }) => {
-                let argv = std::iter::once(command.clone()).chain(args.iter().cloned()).collect();
-                (format!("{command} {}", args.join(" ")), argv)
-            }
-            Some(registration) => (registration.command.clone(), account.argv(&registration.command)),
-            None => {
-                let command = self.command.as_deref().unwrap_or_default();
-                let command = command.replace("{harness}", self.harness.id()).replace("{event}", name);
-                let argv = account.argv(&command);
-                (command, argv)
-            }
-        };
-        let argv = if self.has_file_limit {
-            // The signal would end a hook before it could see the error that a full disk gives it.
-            let limit = ["/bin/sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"];
-            limit.into_iter().map(str::to_owned).chain(argv).collect()
-        } else {
-            argv
-        };
-        let deadline = options.timeout.unwrap_or_else(|| deadline.mul_f64(self.time_scale));
-        let kill = match conduct.kill {
-            KillRule::TreeThenKill(grace) => KillRule::TreeThenKill(grace.mul_f64(self.time_scale)),
-            KillRule::Group => KillRule::Group,
-        };
-        // A registration in another harness's file may get another payload.
-        let payload = registration
-            .and_then(|registration| registration.from)
-            .filter(|_| !event.recording.is_foreign())
-            .and_then(|_| foreign(event.recording))
-            .map_or_else(|| event.payload.clone(), |recording| placed(placing, recording, options).payload);
-        let mut environment: Vec<String> = account
-            .variables(place, event)
-            .into_iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        for (name, value) in registration.map(|registration| &registration.environment).into_iter().flatten()
-        {
-            if !environment.iter().any(|entry| entry.starts_with(&format!("{name}="))) {
-                environment.push(format!("{name}={value}"));
-            }
-        }
-        let folder = account.folder(place, registration);
-        environment.push(format!("PWD={}", folder.display()));
-        Order {
-            request: Request {
-                id: 0,
-                argv,
-                folder: folder.to_string_lossy().into_owned(),
-                environment,
-                leads: conduct.leads,
-                kill,
-                finish: conduct.finish,
-                deadline,
-                feed: options.feed,
-                reader: options.reader,
-                signal: options.signal,
-            },
-            payload: options.stdin.clone().unwrap_or_else(|| payload.to_string().into_bytes()),
-            command,
-        }
     }
 
     /// Looks whether there is a place to fire at, and makes the scratch folder.
@@ -534,24 +386,13 @@ impl Simulator {
         Ok(shared)
     }
 
-    /// What every hook of the session has in its environment.
-    fn environment(&self, shared: &Shared, version: &str) -> Vec<(OsString, OsString)> {
-        let home = self.home.clone().unwrap_or_else(|| shared.scratch_home());
-        let mut environment = env::inherited();
-        let mut put = |name: OsString, value: OsString| {
-            environment.retain(|(known, _)| *known != name);
-            environment.push((name, value));
-        };
-        put("HOME".into(), home.into_os_string());
-        put("HARNESS_SIM_SURVIVORS".into(), shared.survivors().into_os_string());
-        for name in recorded_variables(self.harness, version).filter(|name| env::is_secret(name)) {
-            put(name.into(), MADE_UP.into());
-        }
-        for (name, value) in &self.set {
-            put(name.clone(), value.clone());
-        }
-        environment.retain(|(name, _)| name != "PWD");
-        environment
+    /// Where processes are named that may outlive their hook.
+    fn declared(&self, shared: &Shared) -> Declared {
+        let clocks = self.stages.iter().filter_map(|stage| match stage {
+            Stage::ClocksAhead(ahead) => Some(*ahead),
+            Stage::Disk { .. } => None,
+        });
+        Declared { folders: vec![shared.survivors()], patterns: self.survivors.clone(), ahead: clocks.sum() }
     }
 
     /// Starts the harness's process, where it does not run yet.
@@ -563,7 +404,7 @@ impl Simulator {
     ) -> Result<(), FireError> {
         if self.session.is_none() {
             let environment = self.environment(shared, version);
-            let declared = Declared { folders: vec![shared.survivors()], patterns: self.survivors.clone() };
+            let declared = self.declared(shared);
             let host = Host {
                 argv0: account.argv0(version),
                 project: self.project.clone(),
@@ -583,43 +424,11 @@ impl Drop for Simulator {
     }
 }
 
-/// How long a hook may take by the harness's own rules.
-fn deadline(
-    account: &'static dyn Account,
-    event: Event<'_>,
-    hooks: &[Option<Registration>],
-    hook: Option<&Registration>,
-) -> Duration {
-    let mut registered = hook.and_then(|hook| hook.timeout);
-    if account.shares_its_timeout(event.name()) {
-        registered = hooks.iter().flatten().filter_map(|hook| hook.timeout).reduce(f64::max);
-    }
-    account.timeout(event.name(), registered)
-}
-
 /// The recording in this run, with what the options change in it.
 fn placed(placing: &Placing, recording: &Recording, options: &Options) -> Placed {
     let mut placed = placing.place(recording);
     options.amend(&mut placed.payload);
     placed
-}
-
-/// The recording of the same event as it arrives through Claude Code's settings.
-fn foreign(recording: &Recording) -> Option<&'static Recording> {
-    let name = format!("{}-from-claude-settings", recording.name);
-    recording::find(recording.harness, recording.version, &name).ok()
-}
-
-/// The names of the variables that this harness's hooks were seen with.
-fn recorded_variables(harness: Harness, version: &str) -> impl Iterator<Item = &'static str> {
-    let mut names: Vec<&str> = recording::all()
-        .iter()
-        .filter(|recording| recording.harness == harness && recording.version == version)
-        .flat_map(|recording| recording.env.iter().map(String::as_str))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names.into_iter()
 }
 
 fn absolute(folder: &Path) -> PathBuf {

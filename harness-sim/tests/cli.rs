@@ -8,6 +8,8 @@ use std::process::Output;
 use assert_cmd::Command;
 use serde_json::Value;
 
+const OPEN: &str = "SessionStart-startup-headless";
+
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_harness-sim"));
     command.current_dir(folder).args(arguments).timeout(std::time::Duration::from_secs(300));
@@ -23,14 +25,13 @@ fn json(output: &Output) -> Value {
 fn the_exit_code_says_what_came_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let code = |arguments: &[&str]| run(folder.path(), arguments).status.code().unwrap();
-    let open = "SessionStart-startup-headless";
-    assert_eq!(code(&["fire", "claude", open, "--", "echo hi"]), 0);
-    assert_eq!(code(&["fire", "claude", open, "--", "exit 1"]), 1);
-    assert_eq!(code(&["fire", "claude", open, "--", "setsid sleep 60 & :"]), 1);
+    assert_eq!(code(&["fire", "claude", OPEN, "--", "echo hi"]), 0);
+    assert_eq!(code(&["fire", "claude", OPEN, "--", "exit 1"]), 1);
+    assert_eq!(code(&["fire", "claude", OPEN, "--", "setsid sleep 60 & :"]), 1);
     assert_eq!(code(&["fire", "claude", "SessionStart-none", "--", "true"]), 2);
-    assert_eq!(code(&["fire", "clod", open]), 2);
-    assert_eq!(code(&["fire", "claude", open, "--project", "/no/such/folder", "--", "true"]), 2);
-    assert_eq!(code(&["fire", "claude", open]), 3);
+    assert_eq!(code(&["fire", "clod", OPEN]), 2);
+    assert_eq!(code(&["fire", "claude", OPEN, "--project", "/no/such/folder", "--", "true"]), 2);
+    assert_eq!(code(&["fire", "claude", OPEN]), 3);
     assert_eq!(code(&["fire", "pi", "session_start-startup-print", "--", "true"]), 3);
 }
 
@@ -185,4 +186,124 @@ fn the_list_says_where_everything_came_from() {
     let rules = json(&run(folder.path(), &["list", "claude", "--rules", "--json"]));
     let rules = rules[0]["rules"].as_array().unwrap();
     assert!(rules.iter().all(|rule| rule["seen"].as_str().is_some_and(|seen| !seen.is_empty())));
+}
+
+/// A hook that leaves a declared survivor behind, which lives for a minute.
+const DECLARES: &str = r#"setsid sleep 60 </dev/null >/dev/null 2>&1 & pid=$!
+    until [ "$(cat /proc/$pid/comm)" = sleep ]; do :; done
+    read -r stat < /proc/$pid/stat; set -- ${stat##*) }; shift 19
+    printf '{"pid":%d,"start_time":%s}' $pid $1 > "$HARNESS_SIM_SURVIVORS/$pid""#;
+
+#[test]
+fn who_waits_for_a_declared_survivor_says_for_whom_and_how_long_and_what_became_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("one.toml");
+    let text = format!("harness = \"claude\"\n[[steps]]\nevent = \"{OPEN}\"\ncommand = '''{DECLARES}'''\n");
+    std::fs::write(&scenario, text).unwrap();
+    let scenario = scenario.to_str().unwrap();
+    let said = |arguments: &[&str]| {
+        let output = run(folder.path(), arguments);
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    for arguments in [
+        &["fire", "claude", OPEN, "--patience", "1200ms", "--", DECLARES][..],
+        &["run", "--patience", "1200ms", scenario],
+    ] {
+        let (code, text) = said(arguments);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(code == 0 && lines.len() == 2, "{text}");
+        assert!(lines[0].contains("waiting for sleep (pid ") && lines[0].contains("at most 1.2 s"), "{text}");
+        assert!(lines[0].contains("--patience") && lines[1].contains("sleep (pid "), "{text}");
+        assert!(lines[1].contains("was still there after 1.2 s and is ended"), "{text}");
+    }
+    for arguments in [
+        &["fire", "claude", OPEN, "--patience", "0", "--", DECLARES][..],
+        &["run", "--patience", "0", scenario],
+        &["matrix", "--harness", "grok", "--patience", "0", "--", DECLARES],
+    ] {
+        let (_, text) = said(arguments);
+        assert!(!text.contains("waiting") && text.contains("was not waited for and is ended"), "{text}");
+    }
+    // One that ends in time is not spoken of.
+    assert_eq!(said(&["fire", "claude", OPEN, "--", &DECLARES.replace("60", "0.3")]), (0, String::new()));
+}
+
+#[test]
+fn a_relative_program_is_the_one_where_the_person_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("project")).unwrap();
+    let hook = folder.path().join("hook.sh");
+    std::fs::write(&hook, "#!/bin/sh\necho \"here, $1\"\n").unwrap();
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for arguments in [
+        &["fire", "claude", OPEN, "--json", "--project", "project", "--", "./hook.sh", "{event}"][..],
+        &["fire", "claude", OPEN, "--json", "--project", "project", "--", "./hook.sh {event}"],
+    ] {
+        let output = run(folder.path(), arguments);
+        assert_eq!(json(&output)[0]["effects"][0]["text"], "here, SessionStart", "{output:?}");
+    }
+    let output = run(folder.path(), &["matrix", "--harness", "claude", "--", "./hook.sh"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let output = run(folder.path(), &["torture", "--harness", "claude", "--json", "--", "./hook.sh"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let missing = folder.path().canonicalize().unwrap().join("no.sh").display().to_string();
+    for command in [&["fire", "claude", OPEN][..], &["matrix"], &["torture"]] {
+        let output = run(folder.path(), &[command, &["--", "./no.sh"]].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && said.contains(&missing), "{said}");
+    }
+}
+
+#[test]
+fn a_placeholder_that_stands_for_nothing_is_named_and_is_a_fault_where_notes_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("one.toml");
+    let text = format!(
+        "harness = \"claude\"\nsetup = \"echo {{hom}}\"\ncommand = \"echo {{harnes}}\"\n[[steps]]\nevent = \"{OPEN}\"\n"
+    );
+    std::fs::write(&scenario, text).unwrap();
+    let scenario = scenario.to_str().unwrap();
+    for (arguments, names) in [
+        (&["fire", "claude", OPEN, "--", "echo {harnes}"][..], &["{harnes}"][..]),
+        (&["matrix", "--harness", "claude", "--", "echo >&2 {harnes}"], &["{harnes}"]),
+        (&["run", scenario], &["{harnes}", "line 2: {hom} in `setup`"]),
+    ] {
+        let output = run(folder.path(), arguments);
+        let text = String::from_utf8(output.stdout).unwrap();
+        for name in names {
+            assert!(text.contains(name) && text.contains("stands for nothing"), "{text}");
+        }
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        let strict = [&arguments[..1], &["--strict"], &arguments[1..]].concat();
+        assert_eq!(run(folder.path(), &strict).status.code(), Some(1), "{strict:?}");
+        let known: Vec<String> =
+            strict.iter().map(|word| word.replace("{harnes}", "{harness}").replace("one", "two")).collect();
+        let text = std::fs::read_to_string(scenario).unwrap();
+        let text = text.replace("{harnes}", "{harness}").replace("{hom}", "{home}");
+        std::fs::write(folder.path().join("two.toml"), text).unwrap();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let output = run(folder.path(), &known);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    let said = run(folder.path(), &["torture", "--harness", "grok", "--", "echo {harnes}"]).stderr;
+    assert!(String::from_utf8(said).unwrap().contains("{harnes} in the command stands for nothing"));
+}
+
+#[test]
+fn a_file_that_the_harness_cannot_use_is_no_absence_of_hooks() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join(".claude")).unwrap();
+    let settings = folder.path().join(".claude/settings.json");
+    std::fs::write(&settings, "{\"hooks\": {,}}").unwrap();
+    let output = run(folder.path(), &["fire", "claude", OPEN]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("rejected: ")
+            && text.contains("settings.json")
+            && !text.contains("no hook is registered"),
+        "{text}"
+    );
+    std::fs::write(&settings, "{\"hooks\": {}}").unwrap();
+    assert_eq!(run(folder.path(), &["fire", "claude", OPEN]).status.code(), Some(3));
 }

@@ -10,6 +10,7 @@ use harness_sim::torture::{Outcome, Torture, Verdict};
 
 /// Answers with more than a small pipe holds, whatever it is told.
 const SOUND: &str = "i=0; while [ $i -lt 300 ]; do echo 'a line of context, long enough'; i=$((i+1)); done";
+const CLOCK: &str = "a clock that jumps";
 const NO_END: &str = "no end of stdin";
 /// Generous for whoever ends, and long for whoever never does.
 const BOUND: Duration = Duration::from_secs(10);
@@ -51,7 +52,6 @@ fn a_sound_hook_passes_and_what_was_not_run_is_no_pass() {
         let verdict = verdicts.iter().find(|verdict| verdict.case == case).unwrap();
         matches!(verdict.outcome, Outcome::NotRun { .. })
     };
-    assert!(not_run("a clock that jumps"));
     for case in ["TERM in mid-print", "KILL in mid-print", "a slow reader", "a full disk"] {
         assert!(!not_run(case), "{case}: {verdicts:#?}");
     }
@@ -121,6 +121,71 @@ fn who_needs_to_write_fails_where_nothing_can_be_written() {
     found.retain(|case| *case != "a read-only project and home");
     // Where no disk can be mounted, files are kept from growing.
     assert_eq!(found, ["a full disk"], "{verdicts:#?}");
+}
+
+/// Where the system lets nobody have clocks of their own, nothing was found, and that has to be said.
+fn has_own_clocks(verdicts: &[Verdict]) -> bool {
+    let verdict = verdicts.iter().find(|verdict| verdict.case == CLOCK).unwrap();
+    match &verdict.outcome {
+        Outcome::NotRun { why } => {
+            assert!(why.contains("no clock could be set for the hook alone: "), "{why}");
+            false
+        }
+        _ => true,
+    }
+}
+
+/// What a shell finds true for as long as its clock has not jumped.
+fn is_early() -> String {
+    let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
+    let late = uptime.split('.').next().unwrap().parse::<u64>().unwrap() + 24 * 3600;
+    format!("read -r up rest < /proc/uptime; [ ${{up%.*}} -lt {late} ]")
+}
+
+#[test]
+fn who_goes_by_a_clock_that_jumps_is_found() {
+    let verdicts = torture(&format!("{} && echo early; :", is_early()), BOUND);
+    if has_own_clocks(&verdicts) {
+        assert_eq!(all_wrong(&verdicts), [CLOCK], "{verdicts:#?}");
+        let said = wrong(&verdicts, CLOCK);
+        assert!(said[0].ends_with("exit 0; and before: exit 0, context"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_declared_survivor_is_one_whatever_its_clock_says() {
+    let declares = r#"setsid sleep 0.5 </dev/null >/dev/null 2>&1 & pid=$!
+        until [ "$(cat /proc/$pid/comm)" = sleep ]; do :; done
+        read -r stat < /proc/$pid/stat; set -- ${stat##*) }; shift 19
+        printf '{"pid":%d,"start_time":%s}' $pid $1 > "$HARNESS_SIM_SURVIVORS/$pid""#;
+    let verdicts = torture(&format!("{} || {{ {declares}; }}; echo ok", is_early()), BOUND);
+    let verdict = verdicts.iter().find(|verdict| verdict.case == CLOCK).unwrap();
+    if has_own_clocks(&verdicts) {
+        assert_eq!(verdict.outcome, Outcome::Ok, "{verdicts:#?}");
+        assert!(verdict.survivors.iter().any(|survivor| survivor.declared), "{verdicts:#?}");
+    }
+}
+
+/// No disk can be filled where files may not grow beyond what fits on it; who may mount none is refused before that.
+#[test]
+fn where_the_system_refuses_a_full_disk_files_are_kept_from_growing() {
+    let folder = tempfile::tempdir().unwrap();
+    let hook = "echo state > \"$HOME/state.$$\" || exit 1; echo ok";
+    let output = std::process::Command::new("/bin/sh")
+        .args(["-c", "ulimit -f 64; exec \"$0\" torture --harness claude --json -- \"$1\""])
+        .args([env!("CARGO_BIN_EXE_harness-sim"), hook])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let verdicts: serde_json::Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let full = verdicts.as_array().unwrap().iter().find(|verdict| verdict["case"] == "a full disk").unwrap();
+    let note = full["note"].as_str().unwrap_or_default();
+    assert!(note.starts_with("no disk could be mounted ("), "{full}");
+    assert!(note.ends_with("the hook's files were kept from growing instead"), "{full}");
+    // The way round the refusal works: the hook could not write.
+    assert_eq!(full["outcome"], "wrong", "{full}");
+    assert!(full["wrong"][0].as_str().unwrap().contains("does not take its answer"), "{full}");
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! `harness-sim fire`: one event.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use super::{FAULT, FINE, NO_HOOKS, NOT_RUN, Problem, print, print_json, values};
-use crate::harness::Harness;
+use super::aim::Aim;
+use super::{FAULT, FINE, NO_HOOKS, NOT_RUN, Problem, print, print_json};
+use crate::harness::{Discovery, Harness};
 use crate::report::{Firing, Kind, write_firing};
 use crate::simulator::{Options, Simulator, Version};
 
@@ -18,72 +17,66 @@ pub(super) struct Arguments {
     /// The harness's version [default: the newest that there are recordings of]
     #[arg(long)]
     version: Option<String>,
-    /// The project whose hooks are fired [default: the current folder]
-    #[arg(long, value_name = "DIR")]
-    project: Option<PathBuf>,
-    /// The home whose hooks are fired, too, and that hooks get as HOME [default: an empty one]
-    #[arg(long, value_name = "DIR")]
-    home: Option<PathBuf>,
-    /// How long a hook may take, in the place of the registered or the harness's own timeout (seconds, or with ms, s, m)
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    timeout: Option<Duration>,
-    /// Identity files of processes that may outlive their hook, relative to the project (`*` and `?` within a name)
-    #[arg(long, value_name = "GLOB")]
-    survivors: Vec<String>,
     /// Play the harness in a project that the person does not trust
     #[arg(long)]
     untrusted: bool,
-    /// Print JSON: an array of firings
+    /// Count a note that something may be wrong as a fault
     #[arg(long)]
-    json: bool,
-    /// A command to fire at, whatever is registered; {harness} and {event} in it are replaced
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    strict: bool,
+    #[command(flatten)]
+    aim: Aim,
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<u8, Problem> {
     let version = arguments.version.map_or(Version::Newest, Version::Exact);
     let mut simulator = Simulator::new(arguments.harness, version).trusted(!arguments.untrusted);
-    if let Some(project) = arguments.project {
+    let (command, strict) = (arguments.aim.command()?, arguments.strict);
+    let Aim { project, home, timeout, survivors, patience, json, .. } = arguments.aim;
+    if let Some(project) = project {
         simulator = simulator.project(project);
     }
-    if let Some(home) = arguments.home {
+    if let Some(home) = home {
         simulator = simulator.home(home);
     }
-    if let Some(command) = values::command(&arguments.command) {
+    if let Some(command) = command {
         simulator = simulator.command(command);
     }
-    for pattern in arguments.survivors {
+    for pattern in survivors {
         simulator = simulator.survivors(pattern);
     }
-    simulator = simulator.options(Options { timeout: arguments.timeout, ..Options::default() });
+    if let Some(patience) = patience {
+        simulator = simulator.patience(patience);
+    }
+    simulator = simulator.options(Options { timeout, ..Options::default() });
     let firing = simulator.fire(&arguments.event)?;
     let nothing = firing.commands.is_empty();
     // A file of hooks that the harness rejects is no lack of hooks but a defect, and the firing says so.
     let is_rejected = nothing && firing.has(Kind::Failed);
     let is_unheard = nothing && !is_rejected && firing.not_applicable.is_none() && firing.not_run.is_none();
+    let found = is_unheard.then(|| simulator.discover()).flatten();
     let mut firings = vec![firing];
     // What a session open has for the model arrives with the first prompt there.
     if !nothing && let Some(prompt) = simulator.prompt_behind(&firings[0])? {
         firings.push(prompt);
     }
-    if arguments.json {
+    if json {
         print_json(&firings)?;
     } else {
         let mut text = String::new();
         for firing in &firings {
             write_firing(&mut text, firing);
         }
-        if is_unheard {
-            text.push_str(&where_looked(&simulator, &firings[0].event));
+        if let Some(found) = &found {
+            text.push_str(&where_looked(found, &firings[0].event));
         }
         print(&text);
     }
+    let is_doubted = strict && firings.iter().any(|firing| firing.doubts().next().is_some());
     Ok(if firings.iter().any(|firing| firing.not_run.is_some()) {
         NOT_RUN
-    } else if nothing && !is_rejected {
+    } else if nothing && !is_rejected && !is_doubted {
         NO_HOOKS
-    } else if firings.iter().all(Firing::is_clean) {
+    } else if firings.iter().all(Firing::is_clean) && !is_doubted {
         FINE
     } else {
         FAULT
@@ -91,8 +84,7 @@ pub(super) fn run(arguments: Arguments) -> Result<u8, Problem> {
 }
 
 /// For someone who expected a hook: which files were read, and what they register.
-fn where_looked(simulator: &Simulator, event: &str) -> String {
-    let Some(found) = simulator.discover() else { return String::new() };
+fn where_looked(found: &Discovery, event: &str) -> String {
     let mut text = String::from("  looked at:\n");
     for file in &found.looked_at {
         let state = if file.exists() { "" } else { " (not there)" };

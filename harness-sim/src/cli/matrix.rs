@@ -1,10 +1,9 @@
 //! `harness-sim matrix`: every recording of every harness, as a table.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use super::{FAULT, FINE, NO_HOOKS, NOT_RUN, Problem, print, print_json, values};
+use super::aim::Aim;
+use super::{FAULT, FINE, NO_HOOKS, NOT_RUN, Problem, print, print_json};
 use crate::harness::Harness;
 use crate::matrix::Matrix;
 use crate::recording::How;
@@ -15,43 +14,27 @@ pub(super) struct Arguments {
     /// Only this harness; may be given more than once
     #[arg(long)]
     harness: Vec<Harness>,
-    /// The project whose hooks are fired [default: the current folder]
-    #[arg(long, value_name = "DIR")]
-    project: Option<PathBuf>,
-    /// The home whose hooks are fired, too, and that hooks get as HOME [default: an empty one]
-    #[arg(long, value_name = "DIR")]
-    home: Option<PathBuf>,
-    /// How long a hook may take, in the place of the registered or the harness's own timeout (seconds, or with ms, s, m)
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    timeout: Option<Duration>,
-    /// Identity files of processes that may outlive their hook, relative to the project (`*` and `?` within a name)
-    #[arg(long, value_name = "GLOB")]
-    survivors: Vec<String>,
-    /// Print JSON: an array of firings
+    /// Count a note that something may be wrong as a fault
     #[arg(long)]
-    json: bool,
-    /// A command to fire at, whatever is registered; {harness} and {event} in it are replaced
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    strict: bool,
+    #[command(flatten)]
+    aim: Aim,
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<u8, Problem> {
-    let matrix = Matrix {
-        project: arguments.project,
-        home: arguments.home,
-        command: values::command(&arguments.command),
-        harnesses: arguments.harness,
-        timeout: arguments.timeout,
-        survivors: arguments.survivors,
-    };
+    let command = arguments.aim.command()?;
+    let Aim { project, home, timeout, survivors, patience, json, .. } = arguments.aim;
+    let harnesses = arguments.harness;
+    let matrix = Matrix { project, home, command, harnesses, timeout, survivors, patience };
     let firings = matrix.run()?;
-    if arguments.json {
+    if json {
         print_json(&firings)?;
     } else {
         print(&table(&firings));
     }
     let was_run = |firing: &&Firing| firing.not_run.is_none();
-    Ok(if firings.iter().filter(was_run).any(|firing| !firing.is_clean()) {
+    let is_doubted = arguments.strict && firings.iter().any(|firing| firing.doubts().next().is_some());
+    Ok(if is_doubted || firings.iter().filter(was_run).any(|firing| !firing.is_clean()) {
         FAULT
     } else if !firings.iter().all(|firing| was_run(&firing)) {
         NOT_RUN
@@ -73,6 +56,18 @@ fn table(firings: &[Firing]) -> String {
             head = own;
         }
         row(&mut text, firing);
+    }
+    let mut notes: Vec<&str> = Vec::new();
+    for note in firings.iter().flat_map(|firing| &firing.warnings) {
+        if !notes.contains(&note.as_str()) {
+            notes.push(note);
+        }
+    }
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(text, "  {} {note}", paint(Style::Warn, "note:"));
     }
     let count = |test: &dyn Fn(&&Firing) -> bool| firings.iter().filter(test).count();
     let applicable = count(&|firing| firing.not_applicable.is_none());

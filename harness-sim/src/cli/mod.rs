@@ -1,5 +1,6 @@
 //! The command line. Only this module prints.
 
+mod aim;
 mod fire;
 mod list;
 mod matrix;
@@ -12,6 +13,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::launch::{Process, Wait, tell_of_waits};
+use crate::report::duration;
 
 /// Everything was as it should be.
 pub const FINE: u8 = 0;
@@ -26,8 +30,7 @@ pub const NOT_RUN: u8 = 4;
 
 const EXIT_CODES: &str = "Exit codes:
   0  as it should be
-  1  a hook failed or left a process behind, the file that was to register one is rejected, or an expectation was
-     not met
+  1  a hook failed or left a process behind, an expectation was not met, or a file of registrations cannot be used
   2  the command line, a file or a name was wrong; nothing was fired
   3  no hook is registered for this event, or the harness has no command hooks
   4  not run: it needs what is not here (Pi and OpenCode are played with Node)";
@@ -63,6 +66,7 @@ enum Command {
 /// Parses the command line and does what it says.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    tell_of_waits(say_wait);
     let result = match arguments.command {
         Command::List(arguments) => list::run(&arguments),
         Command::Fire(arguments) => fire::run(arguments),
@@ -75,7 +79,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(problem) => {
-            let _ = writeln!(anstream::stderr(), "harness-sim: {problem}");
+            complain(&problem.to_string());
             ExitCode::from(USAGE)
         }
     }
@@ -83,6 +87,29 @@ pub fn main() -> ExitCode {
 
 /// What a command could not do, for a person.
 type Problem = Box<dyn std::error::Error>;
+
+/// A line on stderr.
+fn complain(text: &str) {
+    let _ = writeln!(anstream::stderr(), "harness-sim: {text}");
+}
+
+/// Who keeps a session from its end, and what became of it.
+fn say_wait(wait: &Wait<'_>) {
+    let who = |process: &Process| format!("{} (pid {}), a declared survivor", process.name, process.pid);
+    complain(&match wait {
+        Wait::Begun(process, most) => format!(
+            "waiting for {}, for at most {}; --patience TIME (in a scenario `patience`) shortens that, 0 waits for none",
+            who(process),
+            duration(*most)
+        ),
+        Wait::Over(process, most) if most.is_zero() => {
+            format!("{}, was not waited for and is ended", who(process))
+        }
+        Wait::Over(process, most) => {
+            format!("{}, was still there after {} and is ended", who(process), duration(*most))
+        }
+    });
+}
 
 /// Prints to stdout. A reader that has gone away is no problem of ours.
 fn print(text: &str) {

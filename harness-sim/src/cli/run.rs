@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{FAULT, FINE, NO_HOOKS, NOT_RUN, Problem, print, print_json};
+use super::{FAULT, FINE, NO_HOOKS, NOT_RUN, Problem, print, print_json, values};
 use crate::harness::Harness;
 use crate::report::{Firing, Report, Style, Unmet, junit, paint, prove, write_report};
 use crate::scenario::{Scenario, ScenarioError, play_all};
@@ -31,6 +32,13 @@ pub(super) struct Arguments {
     /// Write down there what was proved: one line of JSON for each scenario
     #[arg(long, value_name = "FILE")]
     prove: Option<PathBuf>,
+    /// How long the end of a session waits for declared survivors before it ends them, where a scenario does not say
+    /// (seconds, or with ms, s, m); 0 waits for none [default: 2m]
+    #[arg(long, value_name = "TIME", value_parser = values::patience)]
+    patience: Option<Duration>,
+    /// Count a note that something may be wrong as a fault, unless a step's `note` expects it
+    #[arg(long)]
+    strict: bool,
     /// Print all of every firing, not only where something is not as expected
     #[arg(long, short)]
     verbose: bool,
@@ -60,7 +68,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Problem> {
     if let Some(home) = &arguments.home {
         base = base.home(home);
     }
-    let reports = play_all(&mut base, &scenarios)?.into_iter().collect::<Result<Vec<Report>, FireError>>()?;
+    if let Some(patience) = arguments.patience {
+        base = base.patience(patience);
+    }
+    let mut reports =
+        play_all(&mut base, &scenarios)?.into_iter().collect::<Result<Vec<Report>, FireError>>()?;
+    if arguments.strict {
+        reports.iter_mut().for_each(Report::be_strict);
+    }
     if arguments.json {
         print_json(&firings(&reports))?;
     } else {

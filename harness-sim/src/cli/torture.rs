@@ -1,11 +1,11 @@
 //! `harness-sim torture`: everything that a harness or a machine may do to a hook, as a table.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use super::{FAULT, FINE, NO_HOOKS, Problem, print, print_json, values};
+use super::aim::Aim;
+use super::{FAULT, FINE, NO_HOOKS, Problem, complain, print, print_json};
 use crate::harness::Harness;
+use crate::placeholder::unknown_in_command;
 use crate::report::{Style, duration, paint};
 use crate::torture::{Outcome, Torture, Verdict};
 
@@ -16,42 +16,43 @@ const COLUMN: usize = 13;
 const MOST_LINES: usize = 4;
 
 #[derive(clap::Args)]
+#[command(mut_arg("project", |arg| arg.help(
+    "The project that the hook runs in; cases that spoil a disk use a copy [default: an empty one]"
+)))]
+#[command(mut_arg("home", |arg| arg.help(
+    "The home that hooks get as HOME; cases that spoil a disk use a copy [default: an empty one]"
+)))]
+#[command(mut_arg("timeout", |arg| arg.help(
+    "How long the hook may take in any case (seconds, or with ms, s, m) [default: 10s]"
+)))]
+#[command(mut_arg("patience", |arg| arg.help(
+    "How long the end of a session waits for such processes before it ends them; 0 waits for none [default: the timeout]"
+)))]
+#[command(mut_arg("json", |arg| arg.help("Print JSON: an array of verdicts")))]
+#[command(mut_arg("command", |arg| arg.required(true).help(
+    "The command to torture; {harness} and {event} in it are replaced, and a relative path of its program is one from \
+     the current folder"
+)))]
 pub(super) struct Arguments {
     /// Only this harness; may be given more than once [default: all that have command hooks]
     #[arg(long)]
     harness: Vec<Harness>,
-    /// The project that the hook runs in; cases that spoil a disk use a copy [default: an empty one]
-    #[arg(long, value_name = "DIR")]
-    project: Option<PathBuf>,
-    /// The home that hooks get as HOME; cases that spoil a disk use a copy [default: an empty one]
-    #[arg(long, value_name = "DIR")]
-    home: Option<PathBuf>,
-    /// How long the hook may take in any case (seconds, or with ms, s, m) [default: 10s]
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    timeout: Option<Duration>,
-    /// Identity files of processes that may outlive their hook, relative to the project (`*` and `?` within a name)
-    #[arg(long, value_name = "GLOB")]
-    survivors: Vec<String>,
-    /// Print JSON: an array of verdicts
-    #[arg(long)]
-    json: bool,
-    /// The command to torture; {harness} and {event} in it are replaced
-    #[arg(last = true, value_name = "COMMAND", required = true)]
-    command: Vec<String>,
+    #[command(flatten)]
+    aim: Aim,
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<u8, Problem> {
-    let torture = Torture {
-        command: values::command(&arguments.command).unwrap_or_default(),
-        harnesses: arguments.harness,
-        project: arguments.project,
-        home: arguments.home,
-        bound: arguments.timeout,
-        survivors: arguments.survivors,
-        host_program: None,
-    };
+    let command = arguments.aim.command()?.unwrap_or_default();
+    let Aim { project, home, timeout, survivors, patience, json, .. } = arguments.aim;
+    let harnesses = arguments.harness;
+    for warning in unknown_in_command(&command) {
+        complain(&warning);
+    }
+    let bound = timeout;
+    let torture =
+        Torture { command, harnesses, project, home, bound, survivors, patience, host_program: None };
     let verdicts = torture.run()?;
-    if arguments.json {
+    if json {
         print_json(&verdicts)?;
     } else {
         print(&table(&verdicts));

@@ -42,13 +42,22 @@ pub(crate) struct Registration {
     pub(crate) place: String,
 }
 
+/// A file that the harness cannot use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rejected {
+    /// Whose it is.
+    pub(crate) scope: Scope,
+    /// What is wrong with it, and what the harness does then.
+    pub(crate) warning: String,
+}
+
 /// What was found, and what a person should know about it.
 #[derive(Debug, Default)]
 pub(crate) struct Discovery {
     pub(crate) registrations: Vec<Registration>,
     pub(crate) warnings: Vec<String>,
-    /// Those of the warnings that tell of a file which the harness cannot use.
-    pub(crate) rejected: Vec<(Scope, String)>,
+    /// The files that the harness cannot use, of which the warnings tell.
+    pub(crate) rejected: Vec<Rejected>,
     /// The files that were looked at, whether they exist or not.
     pub(crate) looked_at: Vec<PathBuf>,
 }
@@ -118,7 +127,7 @@ impl Discovery {
     pub(crate) fn broken(&mut self, source: Source<'_>, why: &str) {
         let warning = format!("{}: {why}; {}", source.file.display(), source.if_broken);
         self.warnings.push(warning.clone());
-        self.rejected.push((source.scope, warning));
+        self.rejected.push(Rejected { scope: source.scope, warning });
     }
 
     /// Notes something about a file that is used all the same.

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -13,6 +14,9 @@ use super::Process;
 /// A file of identities is small; what is larger is something else.
 const LARGEST_BYTES: u64 = 64 * 1024;
 
+/// In which `/proc/PID/stat` has a start; the kernel shows every program the same, whatever it counts in itself.
+const TICKS_PER_SECOND: u64 = 100;
+
 /// Where identity files are looked for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Declared {
@@ -20,6 +24,8 @@ pub(crate) struct Declared {
     pub(crate) folders: Vec<PathBuf>,
     /// Patterns with `*` and `?` within a name, relative to the project.
     pub(crate) patterns: Vec<String>,
+    /// How far the clocks are ahead by which those who are named tell their start.
+    pub(crate) ahead: Duration,
 }
 
 impl Declared {
@@ -40,6 +46,10 @@ impl Declared {
                     collect(&value, boot.trim(), &mut named);
                 }
             }
+        }
+        let ahead = self.ahead.as_secs() * TICKS_PER_SECOND;
+        if ahead > 0 {
+            named = named.into_iter().map(|(pid, start)| (pid, start.saturating_sub(ahead))).collect();
         }
         named
     }

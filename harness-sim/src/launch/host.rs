@@ -8,14 +8,12 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 
 use super::hook::{Channel, Interest, Running, start};
-use super::session::{ALIVE, SCRATCH};
 use super::stage::{self, Stage};
 use super::wire::{Hello, Message, receive, send};
 use crate::env;
@@ -23,52 +21,14 @@ use crate::env;
 /// How often it is looked whether what was asked to end is gone; there is no other sign of a grandchild's end.
 const DYING_LOOK: Duration = Duration::from_millis(10);
 
-/// How long a simulator that is being killed may take to be gone.
-const DYING_BOUND: Duration = Duration::from_secs(1);
-
 /// In a process that was started as a host: serves, and never returns.
 pub(crate) fn serve_if_host() {
     let Some(path) = env::host_socket() else { return };
-    // Should the simulator be killed, this process is asked to end, too, and has something to do before that.
-    let _ = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]).thread_block();
-    let scratch = std::env::current_dir();
+    // Its end is the simulator's to say, not a hook's. And where files may not grow, that is an error of the one disk.
+    let blocked = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGXFSZ];
+    let _ = SigSet::from_iter(blocked).thread_block();
     let result = UnixStream::connect(path).and_then(|socket| serve(&socket));
-    if let (Ok(End::SimulatorGone) | Err(_), Ok(scratch)) = (&result, scratch) {
-        clear_away(&scratch);
-    }
     std::process::exit(i32::from(result.is_err()));
-}
-
-/// How a session ended.
-enum End {
-    /// As it should.
-    Told,
-    /// Nobody is there any more: the simulator was killed, and its scratch folder may still be there, or it gave us up.
-    SimulatorGone,
-}
-
-fn clear_away(scratch: &Path) {
-    let is_ours = scratch.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SCRATCH));
-    // Other sessions of a simulator that lives share it.
-    if is_ours && is_free(&scratch.join(ALIVE)) {
-        let _ = std::fs::remove_dir_all(scratch);
-    }
-}
-
-/// Whether nobody holds the lock of that file. Who is just being killed may have closed its socket, and not yet this.
-fn is_free(alive: &Path) -> bool {
-    let until = Instant::now() + DYING_BOUND;
-    std::fs::File::open(alive).is_ok_and(|file| {
-        loop {
-            if file.try_lock().is_ok() {
-                return true;
-            }
-            if Instant::now() >= until {
-                return false;
-            }
-            std::thread::sleep(DYING_LOOK);
-        }
-    })
 }
 
 /// What woke the loop up.
@@ -79,17 +39,16 @@ enum Woke {
     Writable(usize),
 }
 
-fn serve(socket: &UnixStream) -> io::Result<End> {
+fn serve(socket: &UnixStream) -> io::Result<()> {
     let hello = Hello { host: nix::unistd::getpid().as_raw(), supervisor: nix::unistd::getppid().as_raw() };
     send(socket, &hello, &[])?;
     // The session's environment comes first: it is the same for every hook.
-    let Some((stages, environment)) = receive::<Vec<Stage>>(socket)? else { return Ok(End::SimulatorGone) };
+    let Some((stages, environment)) = receive::<Vec<Stage>>(socket)? else { return Ok(()) };
     if !stages.is_empty() {
         let refused = stage::set(&stages).err().map(|error| error.to_string());
         send(socket, &refused, &[])?;
-        // The simulator goes on without this host, and needs its scratch folder.
         if refused.is_some() {
-            return Ok(End::Told);
+            return Ok(());
         }
     }
     let environment: Vec<CString> = environment
@@ -105,8 +64,7 @@ fn serve(socket: &UnixStream) -> io::Result<End> {
                 Woke::Order => {
                     let (request, payload) = match receive::<Message>(socket)? {
                         Some((Message::Start(request), payload)) => (request, payload),
-                        Some((Message::End, _)) => return Ok(End::Told),
-                        None => return Ok(End::SimulatorGone),
+                        Some((Message::End, _)) | None => return Ok(()),
                     };
                     match start(request, payload, &environment) {
                         Ok(hook) => running.push(hook),

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::LaunchError;
 use super::declared::{Declared, is_declared};
+use super::patience::await_declared;
 use super::processes::{self, Process, living};
 use super::session::{LINGER, LONGEST_SESSION, START_BOUND, Shared, ends_within, same};
 use crate::env;
@@ -83,7 +84,6 @@ impl Node {
     /// # Errors
     /// [`LaunchError`].
     pub(crate) fn start(shared: &Shared, node: &Path, program: Program) -> Result<Self, LaunchError> {
-        shared.keep()?;
         let folder = tempfile::Builder::new().prefix("node-").tempdir_in(shared.scratch())?;
         let top = folder.path();
         for (name, text) in &program.files {
@@ -292,14 +292,12 @@ impl Node {
     /// Ends it: waits for what was declared, at most so long, and lets the engine end the rest.
     pub(crate) fn close(mut self, shared: &Shared, patience: Duration) {
         self.orders = None;
-        let until = Instant::now() + patience;
-        let all = processes::below(self.supervisor);
-        let named = self.declared.identities(&self.project);
-        for process in all.iter().filter(|process| process.pid != self.host) {
-            if is_declared(process, &all, &named) {
-                ends_within(process, until.saturating_duration_since(Instant::now()));
-            }
-        }
+        await_declared(patience, || {
+            let all = processes::below(self.supervisor);
+            let named = self.declared.identities(&self.project);
+            let is_one = |process: &&Process| process.pid != self.host && is_declared(process, &all, &named);
+            all.iter().filter(is_one).cloned().collect()
+        });
         // It may be kept by what an extension holds, and nobody waits for that: the engine ends it.
         if let Some(run) = self.run.take() {
             run.stopper().kill();

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use dogwatch_engine::process::{self as engine, Bounds, Deadline, Engine, Run};
@@ -14,7 +14,9 @@ use thiserror::Error;
 
 use super::declared::{Declared, is_declared};
 use super::host::block;
+use super::patience::await_declared;
 use super::processes::{self, Children, Process, is_still};
+use super::scratch::Scratch;
 use super::stage::Stage;
 use super::wire::{Hello, Message, Request, Response, receive, send};
 use super::{HookRun, wire};
@@ -30,11 +32,6 @@ pub(super) const LONGEST_SESSION: Duration = Duration::from_hours(24);
 /// How long a host may take to end.
 const END_BOUND: Duration = Duration::from_secs(10);
 
-/// How the name of a scratch folder begins.
-pub(super) const SCRATCH: &str = "harness-sim-";
-/// A file in it that is locked for as long as the simulator lives.
-pub(super) const ALIVE: &str = "alive";
-
 /// Why hooks could not be started at all.
 #[derive(Debug, Error)]
 pub enum LaunchError {
@@ -47,8 +44,11 @@ pub enum LaunchError {
     /// The engine could not start the host.
     #[error("failed to start the host process: {0}")]
     Engine(#[from] engine::StartError),
-    /// A file system that is to fail could not be set up.
-    #[error("failed to set up a file system that fails: {0}")]
+    /// The scratch folder could not be made, or the process that clears it away could not be started.
+    #[error("failed to make the scratch folder, or to start the process that clears it away: {0}")]
+    Scratch(#[source] io::Error),
+    /// A disk that is to fail, or clocks that are to be ahead, could not be set up.
+    #[error("failed to set up what is wrong with the machine: {0}")]
     Stage(String),
     /// The host did not answer, or broke off.
     #[error("lost the host process: {0}")]
@@ -61,11 +61,7 @@ pub(crate) struct Shared {
     /// `None` only while it is being dropped.
     supervisor: Option<engine::Session>,
     program: PathBuf,
-    scratch: tempfile::TempDir,
-    /// Tells hosts, of which one may lose its session, that the folder is still in use.
-    _alive: std::fs::File,
-    /// A host without a hook, for those that are not ours and do not clear the scratch folder away.
-    keeper: Mutex<Option<Session>>,
+    scratch: Scratch,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -76,7 +72,7 @@ pub(crate) struct Host {
     pub(crate) project: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) declared: Declared,
-    /// What is wrong with its file systems.
+    /// What is wrong with its machine.
     pub(crate) stages: Vec<Stage>,
 }
 
@@ -107,22 +103,16 @@ impl Shared {
             let program = env::host_program().ok_or(LaunchError::NoHost)?;
             (Engine::with_supervisor(&program), program)
         };
-        let scratch = tempfile::Builder::new().prefix(SCRATCH).tempdir()?;
-        let alive = std::fs::File::create(scratch.path().join(ALIVE))?;
-        alive.lock()?;
+        let mut scratch = Scratch::new(&program).map_err(LaunchError::Scratch)?;
         for folder in ["bin", "home", "survivors"] {
             std::fs::create_dir(scratch.path().join(folder))?;
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let supervisor = apart(&runtime, async { engine.session() })??;
-        Ok(Self {
-            supervisor: Some(supervisor),
-            program,
-            scratch,
-            _alive: alive,
-            keeper: Mutex::default(),
-            runtime,
-        })
+        if let Some(supervisor) = supervisor.supervisor() {
+            scratch.await_end_of(supervisor);
+        }
+        Ok(Self { supervisor: Some(supervisor), program, scratch, runtime })
     }
 
     /// A home with nothing in it.
@@ -224,30 +214,14 @@ impl Shared {
     }
 
     /// Ends a session: waits for what was declared, at most so long, and lets the engine end the rest.
-    pub(crate) fn close(&self, mut session: Session, patience: Duration) {
-        session.await_declared(patience);
+    pub(crate) fn close(&self, session: Session, patience: Duration) {
+        await_declared(patience, || session.declared_survivors());
         let Session { socket, run, .. } = session;
-        // A host that hears nothing of an end takes us for killed, and clears away what we would have.
         let _ = send(&socket, &Message::End, &[]);
         drop(socket);
         if let Some(run) = run {
             self.end(run);
         }
-    }
-
-    /// Has somebody clear the scratch folder away should the simulator be killed.
-    ///
-    /// # Errors
-    /// [`LaunchError`].
-    pub(super) fn keep(&self) -> Result<(), LaunchError> {
-        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
-        if keeper.is_none() {
-            let (project, declared) = (self.scratch_home(), Declared::default());
-            let argv0 = env!("CARGO_PKG_NAME");
-            let host = Host { argv0, project, environment: Vec::new(), declared, stages: Vec::new() };
-            *keeper = Some(self.start(host)?);
-        }
-        Ok(())
     }
 
     /// Starts a process of ours below the engine.
@@ -262,17 +236,14 @@ impl Shared {
             apart(&self.runtime, async { tokio::time::timeout(END_BOUND, run.capture()).await.map(drop) });
     }
 
-    /// The scratch folder.
-    pub(super) fn scratch(&self) -> &Path {
+    /// The scratch folder, below which everything is that a run makes in the temporary folder.
+    pub(crate) fn scratch(&self) -> &Path {
         self.scratch.path()
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some(keeper) = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            self.close(keeper, Duration::ZERO);
-        }
         if let Some(supervisor) = self.supervisor.take() {
             let _ = apart(&self.runtime, supervisor.close());
         }
@@ -432,22 +403,16 @@ impl Session {
             .collect()
     }
 
-    fn await_declared(&mut self, patience: Duration) {
-        let until = Instant::now() + patience;
-        // A declared process may start another while we wait for it.
-        while !self.is_alone() {
-            let all = processes::below(self.hello.supervisor);
-            let named = self.declared.identities(&self.project);
-            let next = all
-                .iter()
-                .filter(|process| process.pid != self.hello.host)
-                .find(|process| is_declared(process, &all, &named));
-            let Some(process) = next else { return };
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || !ends_within(process, left) {
-                return;
-            }
+    /// What is named by an identity file, or below what is, parents first.
+    fn declared_survivors(&self) -> Vec<Process> {
+        if self.is_alone() {
+            return Vec::new();
         }
+        let all = processes::below(self.hello.supervisor);
+        let named = self.declared.identities(&self.project);
+        let is_one =
+            |process: &&Process| process.pid != self.hello.host && is_declared(process, &all, &named);
+        all.iter().filter(is_one).cloned().collect()
     }
 }
 

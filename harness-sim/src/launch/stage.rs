@@ -1,26 +1,31 @@
-//! File systems that fail: a full disk, a read-only one. They are set up inside the host, in a mount namespace of its own,
-//! so that nobody else sees them and they end with it.
+//! What can be wrong with a machine: a full disk, a read-only one, clocks that are ahead. It is set up inside the host, in
+//! namespaces of its own, so that nobody else sees it and it ends with the host.
 
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::{getegid, geteuid};
 use serde::{Deserialize, Serialize};
 
+/// A time namespace, for `unshare` and `setns`; nix does not name it.
+const CLONE_NEWTIME: i32 = 0x80;
 /// How large the small disk is, beside what it begins with.
 const DISK_BYTES: u64 = 256 * 1024;
 /// What is carried over onto it may be so large, and no larger.
 const MOST_BYTES: u64 = 32 * 1024 * 1024;
 
-/// A folder, and what is wrong with it.
+/// Something that is wrong.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Stage {
-    pub(crate) folder: PathBuf,
-    pub(crate) way: Way,
+pub(crate) enum Stage {
+    /// A folder's disk.
+    Disk { folder: PathBuf, way: Way },
+    /// The clocks that count from the machine's start are so far ahead. The time of day is one for all, and stays.
+    ClocksAhead(Duration),
 }
 
 /// What is wrong with a folder's file system.
@@ -46,35 +51,47 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Sets them up. What fails leaves a host that is of no use.
 pub(super) fn set(stages: &[Stage]) -> io::Result<()> {
-    own_namespace()?;
-    for Stage { folder, way } in stages {
-        match way {
-            Way::Full => {
+    for stage in stages {
+        match stage {
+            Stage::Disk { folder, way } => {
+                own_namespace(CloneFlags::CLONE_NEWNS)?;
+                let flags = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+                mount(None::<&str>, "/", None::<&str>, flags, None::<&str>)?;
                 let kept = carry(folder)?;
                 small_disk(folder, &kept)?;
-                fill(folder)?;
+                match way {
+                    Way::Full => fill(folder)?,
+                    Way::ReadOnly => {
+                        let flags = MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
+                        mount(None::<&str>, folder, None::<&str>, flags, None::<&str>)?;
+                    }
+                }
             }
-            Way::ReadOnly => {
-                let kept = carry(folder)?;
-                small_disk(folder, &kept)?;
-                let flags = MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
-                mount(None::<&str>, folder, None::<&str>, flags, None::<&str>)?;
-            }
+            Stage::ClocksAhead(ahead) => set_clocks(*ahead)?,
         }
     }
     Ok(())
 }
 
-/// A mount namespace, of which nothing comes out. Who is not root needs a user namespace around it.
-fn own_namespace() -> io::Result<()> {
+/// A namespace, of which nothing comes out. Who is not root needs a user namespace around it.
+fn own_namespace(kind: CloneFlags) -> io::Result<()> {
     let (user, group) = (geteuid(), getegid());
-    if !user.is_root() || unshare(CloneFlags::CLONE_NEWNS).is_err() {
-        unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)?;
+    if !user.is_root() || unshare(kind).is_err() {
+        unshare(CloneFlags::CLONE_NEWUSER | kind)?;
         fs::write("/proc/self/setgroups", "deny")?;
         fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
         fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
     }
-    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
+    Ok(())
+}
+
+/// Enters a time namespace, so that hooks start in it however they are started. See `time_namespaces(7)`.
+fn set_clocks(ahead: Duration) -> io::Result<()> {
+    let kind = CloneFlags::from_bits_retain(CLONE_NEWTIME);
+    own_namespace(kind)?;
+    let seconds = ahead.as_secs();
+    fs::write("/proc/self/timens_offsets", format!("monotonic {seconds} 0\nboottime {seconds} 0\n"))?;
+    setns(fs::File::open("/proc/self/ns/time_for_children")?, kind)?;
     Ok(())
 }
 

@@ -162,6 +162,9 @@ pub struct Survivor {
     pub holds_stdout: bool,
 }
 
+/// How a note begins that only says what the simulator takes for granted.
+pub(crate) const GRANTED: &str = "taken as trusted: ";
+
 /// One event, fired at every hook that takes it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Firing {
@@ -227,6 +230,11 @@ impl Firing {
     /// Whether every hook did its work: none failed, none leaked.
     pub fn is_clean(&self) -> bool {
         self.not_run.is_none() && !self.has(Kind::Failed) && self.leaks().next().is_none()
+    }
+
+    /// The notes that say what may be wrong, and not what is taken for granted.
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = &String> {
+        self.warnings.iter().filter(|warning| !warning.starts_with(GRANTED))
     }
 
     /// # Panics

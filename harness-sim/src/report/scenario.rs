@@ -58,6 +58,8 @@ pub struct StepReport {
     pub ends: Option<Ends>,
     /// What is not as expected.
     pub unmet: Vec<Unmet>,
+    /// Notes of what was fired, and of the file, that no expectation names.
+    pub warnings: Vec<String>,
     /// Nothing was expected of it but that hooks do their work.
     pub is_snapshot: bool,
 }
@@ -89,6 +91,19 @@ impl Report {
     /// Everything that was fired.
     pub fn firings(&self) -> impl Iterator<Item = &Firing> {
         self.steps.iter().flat_map(|step| &step.played).map(|played| &played.firing)
+    }
+
+    /// Takes every note that no expectation names for one that is not as expected.
+    pub(crate) fn be_strict(&mut self) {
+        for step in self.steps.iter_mut().filter(|_| self.not_run.is_none()) {
+            let unmet = step.warnings.iter().map(|warning| Unmet {
+                file: self.file.clone(),
+                line: step.line,
+                expected: "no note but those that are expected, as --strict has it".to_owned(),
+                found: warning.clone(),
+            });
+            step.unmet.extend(unmet);
+        }
     }
 
     /// # Panics

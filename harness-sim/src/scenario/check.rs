@@ -21,6 +21,9 @@ pub(super) fn check(expect: &Expect, course: &Course) -> Vec<Unmet> {
 pub(super) fn check_unspoken(line: usize, course: &Course) -> Vec<Unmet> {
     let mut found = Found { line, unmet: Vec::new() };
     let expect = Expect { line, ..Expect::default() };
+    if let Some(named) = course.played.get(course.named) {
+        found.is_heard(&expect, &named.firing);
+    }
     for played in &course.played {
         found.faults(&expect, played, "");
     }
@@ -50,12 +53,7 @@ impl Found {
 
     fn firing(&mut self, expect: &Expect, firing: &Firing) {
         self.equal("hooks that take the event", expect.commands, firing.commands.len());
-        if firing.commands.is_empty() && expect.commands.is_none() {
-            self.differs(
-                format!("a hook that takes {}", firing.event),
-                "none does (`commands = 0` expects that)",
-            );
-        }
+        self.is_heard(expect, firing);
         if let Some(exits) = &expect.exit {
             self.exits(exits, &firing.commands);
         }
@@ -102,6 +100,16 @@ impl Found {
                 };
                 self.differs(format!("a note with {note:?}"), there);
             }
+        }
+    }
+
+    /// Nobody who hears the event is never expected, unless it is named.
+    fn is_heard(&mut self, expect: &Expect, firing: &Firing) {
+        if firing.commands.is_empty() && expect.commands.is_none() {
+            self.differs(
+                format!("a hook that takes {}", firing.event),
+                "none does (`expect = { commands = 0 }` expects that)",
+            );
         }
     }
 

@@ -54,6 +54,8 @@ pub struct Scenario {
     patience: Option<Duration>,
     shares_process: bool,
     steps: Vec<Step>,
+    /// What a person should know of the file, beside what happens.
+    notes: Vec<String>,
 }
 
 /// Where a project or a home is.

@@ -11,6 +11,7 @@ use super::read::{Field, Fields, Reader, ScenarioError};
 use super::{Action, File, Fire, Folder, Scenario, Step};
 use crate::harness::{Harness, json_of};
 use crate::launch::{Feed, Reader as OutputReader};
+use crate::placeholder;
 use crate::recording::{self, Recording};
 use crate::simulator::Options;
 
@@ -55,13 +56,15 @@ fn scenario(fields: &Fields<'_>, file: &str) -> Option<Scenario> {
         }
         Some(name)
     });
+    let needs = needs(fields);
+    let notes = unknown_placeholders(fields, &needs);
     let scenario = Scenario {
         name: name.unwrap_or(stem),
         about: fields.text("about"),
         file: file.to_owned(),
         harness: of.map_or(Harness::Claude, |(harness, _)| harness),
         version: of.map_or("", |(_, version)| version),
-        needs: needs(fields),
+        needs,
         defined: BTreeMap::new(),
         project: folder(fields, "project", file),
         home: folder(fields, "home", file),
@@ -71,9 +74,10 @@ fn scenario(fields: &Fields<'_>, file: &str) -> Option<Scenario> {
         trusted,
         time_scale: fields.get("time_scale").and_then(|field| field.number()),
         survivors: fields.texts("survivors").unwrap_or_default(),
-        patience: fields.duration("patience"),
+        patience: fields.get("patience").and_then(|field| field.patience()),
         shares_process: fields.flag("shared_process").unwrap_or(false),
         steps: steps.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default(),
+        notes,
     };
     fields.done();
     of.map(|_| scenario)
@@ -117,6 +121,43 @@ fn needs(fields: &Fields<'_>) -> Vec<String> {
         }
     }
     names
+}
+
+/// Names in braces that stand for nothing, where nobody sees it when it is played: in the set-up and in variables.
+fn unknown_placeholders(fields: &Fields<'_>, needs: &[String]) -> Vec<String> {
+    let mut known = vec!["project", "home"];
+    known.extend(needs.iter().map(String::as_str));
+    let texts = |field: Field<'_>| {
+        field
+            .item
+            .as_str()
+            .map(str::to_owned)
+            .into_iter()
+            .chain(
+                field
+                    .item
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|value| Some(value.as_str()?.to_owned())),
+            )
+            .collect::<Vec<_>>()
+    };
+    let mut notes = Vec::new();
+    let mut note = |field: Field<'_>| {
+        let line = fields.reader.position(field.span.clone().map_or(0, |span| span.start)).0;
+        let place = field.name.clone();
+        for text in texts(field) {
+            notes.extend(placeholder::unknown(&text, &known).iter().map(|name| format!(
+                "line {line}: {{{name}}} in `{place}` stands for nothing and is passed as it is; there are {}",
+                known.iter().map(|name| format!("{{{name}}}")).collect::<Vec<_>>().join(", ")
+            )));
+        }
+    };
+    fields.get("setup").into_iter().for_each(&mut note);
+    let env = fields.get("env").and_then(|field| Fields::of(field.reader, field.item, &field.name));
+    env.iter().flat_map(Fields::pairs).for_each(|(_, field)| note(field));
+    notes
 }
 
 fn environment(fields: &Fields<'_>) -> Vec<(String, String)> {
@@ -181,6 +222,10 @@ fn step(fields: &Fields<'_>, of: Option<(Harness, &'static str)>) -> Option<Step
     let line = fields.reader.position(fields.span.clone().map_or(0, |span| span.start)).0;
     let session = fields.text("session").unwrap_or_else(|| SESSION.to_owned());
     if fields.flag("quit") == Some(true) {
+        if let Some(event) = fields.get("event") {
+            event.problem("the step has both `quit` and `event`: it is the one or the other; the quit gets a step of its own");
+            return None;
+        }
         fields.done();
         return Some(Step { line, session, action: Action::Quit });
     }

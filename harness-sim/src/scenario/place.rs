@@ -19,9 +19,14 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Makes what has to be made. `project` and `home` count where the scenario says nothing.
-    pub(super) fn make(scenario: &Scenario, project: &Path, home: Option<&Path>) -> io::Result<Self> {
-        let scratch = tempfile::Builder::new().prefix("harness-sim-").tempdir()?;
+    /// Makes what has to be made, within `scratch`. `project` and `home` count where the scenario says nothing.
+    pub(super) fn make(
+        scenario: &Scenario,
+        scratch: &Path,
+        project: &Path,
+        home: Option<&Path>,
+    ) -> io::Result<Self> {
+        let scratch = tempfile::Builder::new().prefix("scenario-").tempdir_in(scratch)?;
         // A hook that asks for its folder gets the real path.
         let top = scratch.path().canonicalize()?;
         let folder = |of: &Folder, name: &str, given: Option<&Path>| match (of, given) {

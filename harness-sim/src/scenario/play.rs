@@ -53,9 +53,9 @@ pub(super) fn play(base: &mut Simulator, scenario: &Scenario) -> Result<Report, 
         let undefined = ScenarioError::Undefined { scenario: scenario.file.clone(), name: name.to_owned() };
         return Err(FireError::Scenario(undefined));
     }
-    base.share()?;
+    let shared = base.share()?;
     let (project, home) = base.folders();
-    let place = Place::make(scenario, project, home).map_err(FireError::Place)?;
+    let place = Place::make(scenario, shared.scratch(), project, home).map_err(FireError::Place)?;
     let mut report = Report {
         scenario: scenario.name.clone(),
         file: scenario.file.clone(),
@@ -192,16 +192,20 @@ impl Player<'_> {
             (None, None) => check_unspoken(step.line, &course),
         };
         report.not_run = report.not_run.take().or(not_run);
+        let warnings = unnamed(fire.expect.as_ref().map(|expect| self.filled(expect)).as_ref(), &course);
+        // What is to be said of the file is said once.
+        let of_file = if report.steps.is_empty() { self.scenario.notes.as_slice() } else { &[] };
         let unmet = unmet.into_iter().map(|unmet| Unmet { file: self.scenario.file.clone(), ..unmet });
         report.steps.push(StepReport {
             line: step.line,
             session: step.session.clone(),
             event: fire.recording.name.to_owned(),
             played: course.played,
-            notes: course.notes,
+            notes: of_file.iter().cloned().chain(course.notes).collect(),
             refused: course.refused,
             ends: course.ends,
             unmet: unmet.collect(),
+            warnings: of_file.iter().cloned().chain(warnings).collect(),
             is_snapshot: fire.expect.is_none(),
         });
     }
@@ -221,6 +225,21 @@ impl Player<'_> {
         }
         expect
     }
+}
+
+/// The notes of what was fired that no expectation names, each once.
+fn unnamed(expect: Option<&Expect>, course: &Course) -> Vec<String> {
+    let named: Vec<&String> = expect
+        .into_iter()
+        .flat_map(|expect| expect.notes.iter().chain(expect.then.iter().flat_map(|then| &then.expect.notes)))
+        .collect();
+    let mut unnamed: Vec<String> = Vec::new();
+    for warning in course.played.iter().flat_map(|played| played.firing.doubts()) {
+        if !named.iter().any(|part| warning.contains(part.as_str())) && !unnamed.contains(warning) {
+            unnamed.push(warning.clone());
+        }
+    }
+    unnamed
 }
 
 /// The next step, where it is the prompt that runs beside this open.

@@ -250,12 +250,19 @@ impl<'a> Field<'a> {
 
     /// `"250ms"`, or a number of seconds.
     pub(super) fn duration(&self) -> Option<Duration> {
+        self.time(crate::cli::values::duration)
+    }
+
+    /// The same, or 0.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        self.time(crate::cli::values::patience)
+    }
+
+    fn time(&self, read: fn(&str) -> Result<Duration, String>) -> Option<Duration> {
         let text = self.typed("a time, as \"250ms\" or a number of seconds", |item| {
             item.as_str().map(str::to_owned).or_else(|| as_number(item).map(|seconds| seconds.to_string()))
         })?;
-        crate::cli::values::duration(&text)
-            .map_err(|why| self.problem(format!("{} is no time: {why}", self.name)))
-            .ok()
+        read(&text).map_err(|why| self.problem(format!("{} is no time: {why}", self.name))).ok()
     }
 
     pub(super) fn texts(&self) -> Option<Vec<String>> {

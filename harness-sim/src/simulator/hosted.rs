@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{FireError, Simulator, placed};
 use crate::harness::{Begun, Harness, Hosted, Modules, Place, Play, Scene};
-use crate::launch::{Declared, Ended, Exit, HookRun, LaunchError, Node, Program, Shared, node};
+use crate::launch::{Ended, Exit, HookRun, LaunchError, Node, Program, Shared, node};
 use crate::recording::Recording;
 use crate::report::{Effect, Firing, Kind, duration};
 
@@ -113,7 +113,7 @@ impl Simulator {
             arguments: hosted.arguments(scene),
             project: self.project.clone(),
             environment: self.environment(shared, version),
-            declared: Declared { folders: vec![shared.survivors()], patterns: self.survivors.clone() },
+            declared: self.declared(shared),
         }
     }
 

@@ -2,11 +2,12 @@
 //! session's change, and two events beside each other.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{FireError, Options, Simulator, Version, deadline, placed};
 use crate::harness::{self, Account, Event, Harness, Hook, Registration};
-use crate::launch::{HookRun, LaunchError};
+use crate::launch::{HookRun, LaunchError, Shared};
 use crate::recording::{Ids, Placed, Placing, Recording, fresh_uuid};
 use crate::report::Firing;
 
@@ -61,8 +62,8 @@ impl Simulator {
     }
 
     /// Makes what siblings share from now on.
-    pub(crate) fn share(&mut self) -> Result<(), FireError> {
-        self.prepare().map(drop)
+    pub(crate) fn share(&mut self) -> Result<Arc<Shared>, FireError> {
+        self.prepare()
     }
 
     /// The project, and the home if there is one.
@@ -155,6 +156,7 @@ impl Simulator {
             let placed = placed(&placing, recording, options);
             let event = Event { recording, payload: &placed.payload };
             let hooks = self.select(account, event, &mut firing);
+            firing.warnings.extend(self.unknown_placeholders());
             if !hooks.is_empty() {
                 placed.write_transcript(recording).map_err(FireError::Transcript)?;
                 self.start(account, recording.version, &shared)?;

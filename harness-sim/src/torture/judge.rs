@@ -47,6 +47,27 @@ pub(super) fn wrong(case: &Case, firing: &Firing, gates_a_tool: bool) -> Vec<Str
     wrong.iter().map(|why| format!("{}: {why}", firing.recording)).collect()
 }
 
+/// Where a hook has done something else at the same event.
+pub(super) fn different(before: &[Firing], after: &[Firing]) -> Vec<String> {
+    let done = |firing: &Firing| {
+        let exits = firing.commands.iter().map(|run| match &run.exit {
+            Exit::Code { code } => format!("exit {code}"),
+            Exit::Signal { name, .. } => name.clone(),
+            Exit::NotStarted { .. } => "not started".to_owned(),
+        });
+        let mut kinds: Vec<&str> = firing.effects.iter().map(|effect| effect.kind.name()).collect();
+        kinds.sort_unstable();
+        exits.chain(kinds.into_iter().map(str::to_owned)).collect::<Vec<_>>().join(", ")
+    };
+    before
+        .iter()
+        .zip(after)
+        .map(|(before, after)| (&after.recording, done(before), done(after)))
+        .filter(|(_, before, after)| before != after)
+        .map(|(recording, before, after)| format!("{recording}: {after}; and before: {before}"))
+        .collect()
+}
+
 /// What is wrong with an effect.
 fn refused(effect: &Effect, gates_a_tool: bool, has_spoken: bool) -> Option<String> {
     let why = effect.why.as_deref().unwrap_or_default();

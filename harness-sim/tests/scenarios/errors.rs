@@ -23,6 +23,11 @@ const CASES: &[(&str, &str, &str)] = &[
     ("harness = \"claude\"\nsteps = [5]\n", "2:10", "steps[0] is a number, not a table"),
     ("harness = \"claude\"\n[[steps]]\nsession = \"a\"\n", "2:1", "the step has no `event`"),
     (
+        "harness = \"claude\"\n[[steps]]\nevent = \"Stop-active\"\nquit = true\n",
+        "3:9",
+        "the step has both `quit` and `event`",
+    ),
+    (
         "harness = \"claude\"\n[[steps]]\nevent = \"SesionStart-startup-headless\"\n",
         "3:9",
         "did you mean SessionStart-startup-headless",

@@ -17,7 +17,7 @@ use super::{
     matcher,
 };
 use crate::env;
-use crate::report::Effect;
+use crate::report::{Effect, GRANTED};
 
 pub(super) struct Codex;
 
@@ -91,11 +91,10 @@ impl Account for Codex {
             found.registrations.clear();
         }
         if !found.registrations.is_empty() {
-            found.warnings.push(
-                "taken as trusted: Codex runs a hook only when a person has trusted its very command, matcher and \
-                 timeout, and skips it silently otherwise"
-                    .to_owned(),
-            );
+            found.warnings.push(format!(
+                "{GRANTED}Codex runs a hook only when a person has trusted its very command, matcher and timeout, and \
+                 skips it silently otherwise"
+            ));
         }
         found
     }

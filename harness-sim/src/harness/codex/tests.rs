@@ -63,7 +63,7 @@ fn codex_does_not_start_with_a_config_that_it_cannot_read() {
         let project = folder(&[(".codex/hooks.json", hooks), (".codex/config.toml", config)]);
         let found = discover(Harness::Codex, project.path(), folder(&[]).path(), true);
         assert_eq!(registered(&found), Vec::<String>::new(), "{config}");
-        let (_, why) = &found.rejected[0];
+        let why = &found.rejected[0].warning;
         assert!(why.contains("config.toml: ") && why.contains(says), "{why}");
     }
 }

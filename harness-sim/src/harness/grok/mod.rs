@@ -172,7 +172,7 @@ impl Account for Grok {
         if !place.trusted {
             let before = found.registrations.len();
             found.registrations.retain(|registration| registration.scope == Scope::User);
-            found.rejected.retain(|(scope, _)| *scope == Scope::User);
+            found.rejected.retain(|rejected| rejected.scope == Scope::User);
             if found.registrations.len() < before {
                 found
                     .warnings
