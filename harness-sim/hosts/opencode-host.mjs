@@ -2,7 +2,7 @@
 // would have been sent. Node 20 or later, no dependencies.
 //
 // Started as OpenCode is, so that plugins and their children find an OpenCode: a copy of this file in
-// `…/node_modules/opencode-ai/bin/`, run by `node <that file>`.
+// `…/node_modules/opencode-ai/bin/`, shared.mjs beside it, run by `node <that file>`.
 //
 // One JSON object per line on stdin is a command, and begins when it is read, also while another is under way:
 //
@@ -31,6 +31,10 @@
 //   {"dangling":{"session":ID}}                         a prompt that came when `run` was leaving: no request follows
 //   {"blocked":{"reason":R}} | {"ran":{"name":N,"input":ANY}}    a tool call
 //   {"error":{"hook":NAME,"message":M}}                 a plugin threw where OpenCode goes on
+//   {"notify":{"text":T,"type":Y,"shown":BOOL}}             a toast, which the terminal program shows
+//   {"console":{"stream":"stdout"|"stderr","text":T}}       what a plugin printed
+//   {"odd":{"where":W,"name":NAME,"known":[…]}}             what OpenCode does not read: a hook's name, a hook's result
+//   {"not_run":{"path":P,"why":W}}                          a plugin that this host cannot load, and OpenCode might
 //   {"listeners":{NAME:COUNT…}}
 //   {"done":COMMAND,"milliseconds":MS}                  always the last line of a command
 //   {"abandoned":[COMMAND…]}                node had nothing left to wait for while these were under way; exit code 13
@@ -39,8 +43,7 @@
 // As in `run`, only stdin holds this process, and only between commands: whatever a plugin references keeps it, and what a
 // plugin has OpenCode await without a reference ends it. `serve` and `tui` hold it until stdin ends.
 
-import { register } from "node:module";
-import { pathToFileURL } from "node:url";
+import { captureOutput, load, odd, say, serve } from "./shared.mjs";
 
 // A plugin's `process.argv`. The TUI's worker does not see what the person has typed.
 const ARGV = {
@@ -51,22 +54,20 @@ const ARGV = {
 const MODEL = { providerID: "fake", modelID: "fake-model" };
 const VERSION = "1.18.33";
 
-// Bun takes every `.js` for a module.
-const loader = `export const load = (url, context, next) =>
-  next(url, url.startsWith("file:") && url.endsWith(".js") ? { ...context, format: "module" } : context);`;
-register(`data:text/javascript,${encodeURIComponent(loader)}`);
+// A plugin's hooks.
+const HOOKS = (
+  "auth chat.headers chat.message chat.params command.execute.before config dispose event " +
+  "experimental.chat.messages.transform experimental.chat.system.transform experimental.compaction.autocontinue " +
+  "experimental.provider.small_model experimental.session.compacting experimental.text.complete permission.ask provider " +
+  "shell.env tool tool.definition tool.execute.after tool.execute.before"
+).split(" ");
 
-const pending = [];
 const sessions = new Map();
 let hooks = [];
 let mode = "run";
 let directory = process.cwd();
 let isLeaving = false;
 let ids = 0;
-
-function say(line) {
-  process.stdout.write(`${JSON.stringify(line)}\n`);
-}
 
 // OpenCode's ids sort by the time at which they were made.
 function newId(kind) {
@@ -86,7 +87,11 @@ function publish(type, properties, id = newId("evt")) {
 
 // All plugins get the same objects, one after the other. One that throws ends it.
 async function trigger(name, input, output) {
-  for (const hook of hooks) await hook[name]?.(input, output);
+  for (const hook of hooks) {
+    // They change `output`; what they return is nobody's.
+    const result = await hook[name]?.(input, output);
+    if (result !== undefined && result !== output) say({ odd: { where: name, result: true } });
+  }
   return output;
 }
 
@@ -115,6 +120,12 @@ const client = {
       const session = sessions.get(path?.id);
       if (!session) return { error: { name: "NotFoundError" }, response: { status: 404 } };
       return { data: info(session), response: { status: 200 } };
+    },
+  },
+  tui: {
+    async showToast({ body } = {}) {
+      say({ notify: { text: String(body?.message), type: String(body?.variant ?? "info"), shown: mode === "tui" } });
+      return { data: true, response: { status: 200 } };
     },
   },
   app: {
@@ -223,12 +234,16 @@ const commands = {
       $: undefined,
     };
     hooks = [];
-    const modules = await Promise.all(command.plugins.map((path) => import(pathToFileURL(path).href)));
-    for (const module of modules) {
+    const modules = await Promise.allSettled(command.plugins.map((path) => load(path, 0)));
+    for (const { value: module, reason } of modules) {
+      if (reason) failed("start", reason);
+      if (!module) continue;
       try {
         for (const plugin of new Set(Object.values(module))) {
           if (typeof plugin !== "function") throw new TypeError("Plugin export is not a function");
-          hooks.push(await plugin(input));
+          const made = await plugin(input);
+          for (const name of Object.keys(made ?? {}).filter((name) => !HOOKS.includes(name))) odd("plugin", name, HOOKS);
+          hooks.push(made ?? {});
         }
       } catch (error) {
         failed("start", error);
@@ -288,32 +303,5 @@ const commands = {
   },
 };
 
-async function obey(line) {
-  const command = JSON.parse(line);
-  const begun = performance.now();
-  pending.push(command.do);
-  if (mode === "run") process.stdin.unref();
-  await commands[command.do](command);
-  pending.splice(pending.indexOf(command.do), 1);
-  if (pending.length === 0) process.stdin.ref();
-  say({ done: command.do, milliseconds: Math.round(performance.now() - begun) });
-}
-
-let rest = "";
-process.stdin.setEncoding("utf8");
-process.stdin.on("data", (chunk) => {
-  const lines = (rest + chunk).split("\n");
-  rest = lines.pop();
-  for (const line of lines) void obey(line);
-});
-process.on("beforeExit", () => {
-  if (pending.length === 0) return;
-  say({ abandoned: pending.splice(0) });
-  process.exitCode = 13;
-});
-for (const name of ["uncaughtException", "unhandledRejection"]) {
-  process.on(name, (error) => {
-    say({ crash: String(error?.stack ?? error) });
-    process.exit(1);
-  });
-}
+captureOutput();
+serve((command) => commands[command.do](command), { holds: () => mode !== "run" });

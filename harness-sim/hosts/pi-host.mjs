@@ -2,7 +2,7 @@
 // differs), and tells what the model would have been sent. Node 20 or later, no dependencies.
 //
 // Started as Pi is, so that extensions and their children find a Pi: a copy of this file as
-// `…/node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js`, with a `package.json` of that name, its version and
+// `…/node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js`, shared.mjs beside it, with a `package.json` of that name, its version and
 // `"type": "module"` in the package's folder; run by `node <that file> [Pi's flags…]`. The flags are for extensions to
 // see; the host itself acts on none.
 //
@@ -31,6 +31,10 @@
 //   {"provider_call":{session,"for":"prompt"|"message"|"summary"|"continuation"|"retry","messages":[{role,content}…]}}
 //   {"blocked":{"reason":R}} | {"ran":{"name":N,"input":{…}}}   a tool call
 //   {"error":{"event":NAME,"message":M}}    a handler threw; Pi says so on stderr and goes on
+//   {"notify":{"text":T,"type":Y,"shown":BOOL}}            for the person; print mode does not show it
+//   {"console":{"stream":"stdout"|"stderr","text":T}}       what an extension printed
+//   {"odd":{"where":EVENT,"name":FIELD,"known":[…]}}        what Pi does not read: a field, its type, an event's name
+//   {"not_run":{"path":P,"why":W}}                         an extension that this host cannot load, and Pi might
 //   {"stale":NAME}                          that function of a `pi` that has been replaced was called, and threw
 //   {"listeners":{NAME:COUNT…}}
 //   {"printed":TEXT|null}                   the last message, if it is an answer
@@ -43,6 +47,7 @@
 
 import { readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { captureOutput, load as loadModule, look, odd, say, serve } from "./shared.mjs";
 
 const VERSION = JSON.parse(
   readFileSync(join(dirname(realpathSync(process.argv[1])), "../../package.json"), "utf8"),
@@ -55,7 +60,30 @@ const STALE = "This extension ctx is stale after session replacement or reload."
 // As Pi does: its children find it by that name.
 process.title = "pi";
 
-const pending = [];
+// Events, and what Pi reads of a handler's result; nothing where it reads none.
+const TEXT = ["a string"];
+const FLAG = ["a boolean"];
+const RESULTS = {
+  tool_call: { block: FLAG, reason: TEXT, terminate: FLAG },
+  tool_result: {
+    content: ["a list"], details: null, structuredContent: null, isError: FLAG, usage: ["an object"],
+  },
+  before_agent_start: { message: ["an object"], systemPrompt: TEXT },
+  session_before_compact: { cancel: FLAG, compaction: ["an object"] },
+  session_before_switch: { cancel: FLAG },
+  session_before_fork: { cancel: FLAG, skipConversationRestore: FLAG },
+  session_before_tree: { cancel: FLAG, summary: ["an object"] },
+  agent_before_settle: { entries: ["a list"], continue: FLAG },
+  input: { action: TEXT, text: TEXT, images: ["a list"] },
+};
+const EVENTS = new Set([
+  ...Object.keys(RESULTS),
+  ...("after_provider_response agent_end agent_settled agent_start before_provider_request context message_end " +
+    "message_start message_update model_select project_trust resources_discover session_compact " +
+    "session_compact_failed session_info_changed session_shutdown session_start session_tree thinking_level_select " +
+    "tool_execution_end tool_execution_start tool_execution_update turn_end turn_start user_bash").split(" "),
+]);
+
 let extensions = [];
 let mode = "print";
 let session = null;
@@ -67,10 +95,6 @@ function isAtLeast(wanted) {
   const parts = VERSION.split(/[.-]/).map(Number);
   const at = wanted.findIndex((part, index) => part !== parts[index]);
   return at === -1 || parts[at] > wanted[at];
-}
-
-function say(line) {
-  process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
 // A session: its header and the messages that the next request would hold.
@@ -85,14 +109,14 @@ function newSession(given = {}) {
   return { header, file, messages: [], ...queues, ...work };
 }
 
-// Loads the extensions' modules. Their text and not their file is loaded: a `.js` file outside of a package is no module
-// for node 20, and each load has to be a new instance.
+// Loads the extensions' modules, each load a new instance. One that fails ends Pi, which names it.
 async function load(paths) {
   extensions = [];
   for (const path of paths) {
     loads += 1;
-    const text = `${readFileSync(path, "utf8")}\n// ${loads} ${path}\n`;
-    const module = await import(`data:text/javascript;base64,${Buffer.from(text).toString("base64")}`);
+    const module = await loadModule(path, loads);
+    if (module === null) continue;
+    if (typeof module.default !== "function") throw new Error(`${path}: its default export is no function`);
     extensions.push({ path, factory: module.default });
   }
 }
@@ -111,6 +135,7 @@ function assertActive(of) {
 function makeApi(of, path) {
   const api = {
     on(event, handler) {
+      if (!EVENTS.has(event)) odd("on", event, EVENTS);
       const entry = { event, handler, path };
       of.handlers.push(entry);
       return () => of.handlers.splice(of.handlers.indexOf(entry), 1);
@@ -135,10 +160,14 @@ function makeApi(of, path) {
   return api;
 }
 
+function notify(text, type = "info") {
+  say({ notify: { text: String(text), type, shown: mode === "tui" || mode === "rpc" } });
+}
+
 function makeContext(of) {
   const own = session;
   const getters = {
-    ui: () => ({ notify() {}, setStatus() {} }),
+    ui: () => ({ notify, setStatus() {} }),
     hasUI: () => mode === "tui" || mode === "rpc",
     cwd: () => own.header.cwd,
     sessionManager: () => ({
@@ -184,7 +213,9 @@ async function emit(event, isStrict = false, seen = () => false) {
   for (const { handler, path } of of.handlers.filter((entry) => entry.event === event.type)) {
     try {
       const result = await handler(event, makeContext(of));
-      if (result !== undefined && result !== null && seen(result)) return;
+      if (result === undefined || result === null) continue;
+      if (event.type in RESULTS) look(event.type, result, RESULTS[event.type]);
+      if (seen(result)) return;
     } catch (error) {
       if (isStrict) throw error;
       failed(path, event.type, error);
@@ -235,7 +266,8 @@ async function run(first) {
     const trigger = isCustom ? { messageType: "custom", message: first } : user;
     const event = { type: "before_agent_start", ...trigger, systemPrompt: "", systemPromptOptions: {} };
     await emit(event, false, (result) => {
-      if (result.message) added.push({ role: "custom", ...result.message });
+      // Seen: a text in its place gives the model nothing.
+      if (typeof result.message === "object") added.push({ role: "custom", ...result.message });
     });
   }
   for (const message of [...own.held.splice(0), first, ...own.nextTurn.splice(0), ...added]) append(own, message);
@@ -280,7 +312,7 @@ async function tool({ name, input, id = "call_1" }) {
   const call = { toolName: name, toolCallId: id, input };
   let block = null;
   try {
-    await emit({ type: "tool_call", ...call }, true, (result) => result.block === true && (block = result));
+    await emit({ type: "tool_call", ...call }, true, (result) => result.block && (block = result));
   } catch (error) {
     block = { reason: error instanceof Error ? error.message : String(error) };
   }
@@ -377,36 +409,14 @@ const commands = {
   },
 };
 
-async function obey(line) {
-  const command = JSON.parse(line);
-  const begun = performance.now();
-  pending.push(command.do);
-  process.stdin.unref();
-  const begunIn = session;
-  const work = Promise.resolve(commands[command.do](command));
-  if (["prompt", "tool", "compact"].includes(command.do)) begunIn.work.add(work);
-  await work;
-  begunIn?.work.delete(work);
-  pending.splice(pending.indexOf(command.do), 1);
-  if (pending.length === 0 && command.do !== "shutdown") process.stdin.ref();
-  say({ done: command.do, milliseconds: Math.round(performance.now() - begun) });
-}
-
-let rest = "";
-process.stdin.setEncoding("utf8");
-process.stdin.on("data", (chunk) => {
-  const lines = (rest + chunk).split("\n");
-  rest = lines.pop();
-  for (const line of lines) void obey(line);
-});
-process.on("beforeExit", () => {
-  if (pending.length === 0) return;
-  say({ abandoned: pending.splice(0) });
-  process.exitCode = 13;
-});
-for (const name of ["uncaughtException", "unhandledRejection"]) {
-  process.on(name, (error) => {
-    say({ crash: String(error?.stack ?? error) });
-    process.exit(1);
-  });
-}
+captureOutput();
+serve(
+  async (command) => {
+    const begunIn = session;
+    const work = Promise.resolve(commands[command.do](command));
+    if (["prompt", "tool", "compact"].includes(command.do)) begunIn.work.add(work);
+    await work;
+    begunIn?.work.delete(work);
+  },
+  { isLast: (command) => command.do === "shutdown" },
+);

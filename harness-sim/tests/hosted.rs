@@ -255,3 +255,178 @@ fn wait_until(condition: impl Fn() -> bool) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// Whether the `node` at hand can take types out of a file.
+fn strips_types() -> bool {
+    let script = "process.exit(typeof require('node:module').stripTypeScriptTypes === 'function' ? 0 : 1)";
+    std::process::Command::new("node").args(["-e", script]).status().unwrap().success()
+}
+
+#[test]
+fn a_file_with_types_is_played_or_was_not_run_and_is_never_a_failure() {
+    if !has_node() {
+        return;
+    }
+    let typed = r#"import { readFileSync } from "node:fs";
+        interface Event { prompt: string }
+        const text = (event: Event): string => `asked ${event.prompt}`;
+        export default function (pi: any): void {
+          pi.on("before_agent_start", (event: Event) => ({ message: { customType: "m", content: text(event), display: true } }));
+        }"#;
+    let (_project, mut pi) = with(Harness::Pi, ".pi/extensions/mine.ts", typed);
+    let firing = pi.fire("before_agent_start").unwrap();
+    if strips_types() {
+        firing.assert_context("asked ").assert_clean();
+    } else {
+        assert!(firing.not_run.as_deref().unwrap().contains("Node 22.13 or later"), "{firing:?}");
+        assert!(!firing.has(Kind::Failed) && !firing.has(Kind::Context), "{firing:?}");
+    }
+    // What is in no JavaScript is no fault of the file either.
+    let (_project, mut pi) = with(
+        Harness::Pi,
+        ".pi/extensions/mine.ts",
+        "enum Way { Up, Down }\nexport default function (pi: any) { pi.on('input', () => Way.Up); }",
+    );
+    let firing = pi.fire("before_agent_start").unwrap();
+    assert!(firing.not_run.is_some() && !firing.has(Kind::Failed), "{firing:?}");
+    let plugin = "export const Mine = async ({ client }: any) => ({\n  'tool.execute.before': async (input: any) => { throw new Error(`no ${input.tool}`) },\n});";
+    let (_project, mut opencode) = with(Harness::OpenCode, ".opencode/plugin/mine.ts", plugin);
+    let firing = opencode.fire("hook.tool.execute.before").unwrap();
+    if strips_types() {
+        firing.assert_denied("no ");
+    } else {
+        assert!(firing.not_run.is_some() && !firing.has(Kind::Failed), "{firing:?}");
+    }
+}
+
+#[test]
+fn a_file_beside_is_imported_and_a_package_that_is_not_here_is_no_failure() {
+    if !has_node() {
+        return;
+    }
+    let (project, mut pi) = with(
+        Harness::Pi,
+        PI,
+        r#"import { text } from "./inner/words.js";
+           export default function (pi) { pi.on("before_agent_start", () => ({ message: { customType: "m", content: text, display: true } })); }"#,
+    );
+    put(project.path(), ".pi/extensions/inner/words.js", "export const text = 'from beside';");
+    pi.fire("before_agent_start").unwrap().assert_context("from beside").assert_clean();
+    let (_project, mut pi) = with(
+        Harness::Pi,
+        PI,
+        "import { Type } from 'some-package-that-pi-brings';\nexport default function () {}",
+    );
+    let firing = pi.fire("before_agent_start").unwrap();
+    assert!(firing.not_run.as_deref().unwrap().contains("some-package-that-pi-brings"), "{firing:?}");
+}
+
+#[test]
+fn what_an_extension_says_to_the_person_is_told() {
+    if !has_node() {
+        return;
+    }
+    let (_project, mut pi) = with(
+        Harness::Pi,
+        PI,
+        r#"export default function (pi) {
+             pi.on("session_start", (event, context) => {
+               context.ui.notify("look here", "warning");
+               console.log("printed"); process.stderr.write("and cried\n");
+               console.log(JSON.stringify({ done: "start" }));
+             });
+           }"#,
+    );
+    let open = pi.fire("session_start-startup-tui").unwrap();
+    let said: Vec<&str> = open.of(Kind::Message).filter_map(|effect| effect.text.as_deref()).collect();
+    assert_eq!(said, ["look here", "printed", "and cried", r#"{"done":"start"}"#]);
+    // In print mode a notification goes nowhere.
+    let (_project, mut pi) = with(
+        Harness::Pi,
+        PI,
+        r#"export default (pi) => pi.on("session_start", (event, context) => context.ui.notify("look here"));"#,
+    );
+    let open = pi.fire("session_start-startup-print").unwrap();
+    assert!(!open.has(Kind::Message) && open.has(Kind::Ignored), "{open:?}");
+    let (_project, mut opencode) = with(
+        Harness::OpenCode,
+        OPENCODE,
+        r#"export const Mine = async ({ client }) => ({
+             event: async ({ event }) => { if (event.type === "session.created") await client.tui.showToast({ body: { message: "a toast", variant: "info" } }); },
+           });"#,
+    );
+    let created = opencode.fire("event.session.created-default").unwrap();
+    assert!(created.of(Kind::Message).any(|effect| effect.text.as_deref() == Some("a toast")), "{created:?}");
+}
+
+#[test]
+fn a_misspelt_event_field_or_hook_is_named() {
+    if !has_node() {
+        return;
+    }
+    let ignored = |firing: &harness_sim::Firing| -> String {
+        firing.of(Kind::Ignored).filter_map(|effect| effect.why.clone()).collect::<Vec<_>>().join("\n")
+    };
+    let (_project, mut pi) = with(
+        Harness::Pi,
+        PI,
+        r#"export default function (pi) {
+             pi.on("tol_call", () => ({ block: true }));
+             pi.on("tool_call", () => ({ blok: true, reason: "no" }));
+             pi.on("before_agent_start", () => ({ message: "only text" }));
+           }"#,
+    );
+    let call = pi.fire("tool_call").unwrap();
+    let why = ignored(&call);
+    assert!(why.contains(r#"on("tol_call"): Pi has no such event; did you mean tool_call?"#), "{why}");
+    assert!(why.contains(r#"tool_call: Pi does not read "blok" of a result; did you mean block?"#), "{why}");
+    call.assert_ran();
+    let prompt = pi.fire("before_agent_start").unwrap();
+    assert!(!prompt.has(Kind::Context), "{prompt:?}");
+    let warned = r#"before_agent_start: "message" is a string, and Pi documents an object"#;
+    assert!(prompt.warnings.iter().any(|warning| warning == warned), "{:?}", prompt.warnings);
+    // As the real one: whatever is true denies.
+    let (_project, mut pi) = with(
+        Harness::Pi,
+        PI,
+        r#"export default (pi) => pi.on("tool_call", () => ({ block: "yes", reason: "no" }));"#,
+    );
+    pi.fire("tool_call").unwrap().assert_denied("no");
+    let (_project, mut opencode) = with(
+        Harness::OpenCode,
+        OPENCODE,
+        r#"export const Mine = async () => ({
+             "tool.execute.befor": async () => { throw new Error("no") },
+             "tool.execute.after": async () => ({ output: "other" }),
+           });"#,
+    );
+    let call = opencode.fire("hook.tool.execute.before").unwrap();
+    let why = ignored(&call);
+    assert!(
+        why.contains(r#""tool.execute.befor": OpenCode has no such hook; did you mean tool.execute.before?"#),
+        "{why}"
+    );
+    assert!(why.contains("tool.execute.after: what a hook returns is not read"), "{why}");
+    call.assert_ran();
+}
+
+#[test]
+fn of_two_files_the_broken_one_is_named() {
+    if !has_node() {
+        return;
+    }
+    let broken = "export default function (pi) {\n  pi.on(;\n}";
+    let (project, mut pi) = with(Harness::Pi, PI, "export default function () {}");
+    put(project.path(), ".pi/extensions/broken.js", broken);
+    let open = pi.fire("session_start-startup-print").unwrap();
+    let why = open.of(Kind::Failed).filter_map(|effect| effect.why.clone()).collect::<String>();
+    assert!(why.contains("broken.js:2: SyntaxError") && !why.contains("mine.js"), "{why}");
+    // OpenCode leaves it out and goes on with the other.
+    let good = r#"export const Mine = async () => ({ "tool.execute.before": async () => { throw new Error("still here") } });"#;
+    let (project, mut opencode) = with(Harness::OpenCode, OPENCODE, good);
+    put(project.path(), ".opencode/plugin/broken.js", "export const Broken = (;");
+    let call = opencode.fire("hook.tool.execute.before").unwrap();
+    call.assert_denied("still here");
+    let why = call.of(Kind::Failed).filter_map(|effect| effect.why.clone()).collect::<String>();
+    assert!(why.contains("broken.js:1: SyntaxError"), "{why}");
+}

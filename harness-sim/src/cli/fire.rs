@@ -67,7 +67,7 @@ pub(super) fn run(arguments: Arguments) -> Result<u8, Problem> {
             write_firing(&mut text, firing);
         }
         if let Some(found) = &found {
-            text.push_str(&where_looked(found, &firings[0].event));
+            text.push_str(&where_looked(found, &firings[0]));
         }
         print(&text);
     }
@@ -84,7 +84,8 @@ pub(super) fn run(arguments: Arguments) -> Result<u8, Problem> {
 }
 
 /// For someone who expected a hook: which files were read, and what they register.
-fn where_looked(found: &Discovery, event: &str) -> String {
+fn where_looked(found: &Discovery, firing: &Firing) -> String {
+    let event = firing.event.as_str();
     let mut text = String::from("  looked at:\n");
     for file in &found.looked_at {
         let state = if file.exists() { "" } else { " (not there)" };
@@ -95,7 +96,10 @@ fn where_looked(found: &Discovery, event: &str) -> String {
     events.sort_unstable();
     events.dedup();
     if events.is_empty() {
-        text.push_str("  no hook is registered there; give a command after -- to fire at that\n");
+        text.push_str(match firing.harness {
+            Harness::Pi | Harness::OpenCode => "  nothing is there that would be loaded\n",
+            _ => "  no hook is registered there; give a command after -- to fire at that\n",
+        });
     } else if events.contains(&event) {
         let _ = writeln!(
             text,

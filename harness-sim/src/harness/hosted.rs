@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Discovery, Place, Rule};
+use super::{Discovery, Harness, Place, Rule};
 use crate::recording::Recording;
 use crate::report::Effect;
 
@@ -48,12 +48,6 @@ impl Modules {
     }
 
     pub(crate) fn add(&mut self, path: PathBuf) {
-        if path.extension().is_some_and(|ending| ending == "ts") {
-            self.warnings.push(format!(
-                "{}: the simulator's host takes JavaScript; a file with types in it does not load here",
-                path.display()
-            ));
-        }
         if !self.files.contains(&path) {
             self.files.push(path);
         }
@@ -113,8 +107,101 @@ pub(crate) trait Hosted: Sync {
     fn read(&self, scene: Scene<'_>, lines: &[Value]) -> Vec<Effect>;
 }
 
+/// What stands beside both hosts.
+pub(super) const SHARED: &str = include_str!("../../hosts/shared.mjs");
+
+/// What both tell alike: what went wrong, what the person sees, what nobody reads.
+pub(super) fn common(harness: Harness, line: &Value) -> Option<Effect> {
+    failures(line).or_else(|| shown(line)).or_else(|| unread(harness, line))
+}
+
+/// What the person sees of it.
+fn shown(line: &Value) -> Option<Effect> {
+    if let Some(notify) = line.get("notify") {
+        let text = notify["text"].as_str().unwrap_or_default();
+        return Some(if notify["shown"] == true {
+            Effect::message(text)
+        } else {
+            Effect::ignored(format!("a notification, which is not shown in this mode: {text}"), text.len())
+        });
+    }
+    let printed = line.get("console")?;
+    let text = printed["text"].as_str().unwrap_or_default().trim_end();
+    (!text.is_empty()).then(|| Effect::message(text))
+}
+
+/// A name or a result that the harness does not read.
+fn unread(harness: Harness, line: &Value) -> Option<Effect> {
+    let odd = line.get("odd").filter(|odd| odd.get("is").is_none())?;
+    let place = odd["where"].as_str().unwrap_or_default();
+    let known: Vec<&str> = odd["known"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let Some(name) = odd["name"].as_str() else {
+        let why = if known.is_empty() {
+            format!("{place}: what a hook returns is not read; it changes its second argument")
+        } else {
+            format!(
+                "{place}: the result is {}, not an object with {}",
+                word(&odd["result"]),
+                known.join(", ")
+            )
+        };
+        return Some(Effect::ignored(why, 0));
+    };
+    let what = match place {
+        "on" => format!("on({name:?}): {} has no such event", harness.name()),
+        "plugin" => format!("{name:?}: {} has no such hook", harness.name()),
+        _ => format!("{place}: {} does not read {name:?} of a result", harness.name()),
+    };
+    let advice = match nearest(name, &known) {
+        Some(near) => format!("did you mean {near}?"),
+        None if known.len() > 8 => "the event is never given to it".to_owned(),
+        None => format!("it reads {}", known.join(", ")),
+    };
+    Some(Effect::ignored(format!("{what}; {advice}"), 0))
+}
+
+/// Fields whose type is another than the harness's own; what it makes of them is its own affair.
+pub(crate) fn doubts(harness: Harness, lines: &[Value]) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for odd in lines.iter().filter_map(|line| line.get("odd")).filter(|odd| odd.get("is").is_some()) {
+        let wants: Vec<&str> =
+            odd["wants"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let doubt = format!(
+            "{}: {:?} is {}, and {} documents {}",
+            word(&odd["where"]),
+            word(&odd["name"]),
+            word(&odd["is"]),
+            harness.name(),
+            wants.join(" or ")
+        );
+        if !doubts.contains(&doubt) {
+            doubts.push(doubt);
+        }
+    }
+    doubts
+}
+
+/// What could not be loaded here, and might be by the harness.
+pub(crate) fn not_here(lines: &[Value]) -> Option<String> {
+    let one = lines.iter().find_map(|line| line.get("not_run"))?;
+    Some(format!("{}: {}", word(&one["path"]), word(&one["why"])))
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    known
+        .iter()
+        .map(|known| (strsim::normalized_damerau_levenshtein(known, name), *known))
+        .filter(|(likeness, _)| *likeness > 0.6)
+        .max_by(|one, other| one.0.total_cmp(&other.0))
+        .map(|(_, known)| known)
+}
+
 /// What goes wrong alike in both.
-pub(super) fn failures(line: &Value) -> Option<Effect> {
+fn failures(line: &Value) -> Option<Effect> {
     use crate::report::Kind::Failed;
     if let Some(error) = line.get("error") {
         let at = error["event"].as_str().or_else(|| error["hook"].as_str()).unwrap_or_default();

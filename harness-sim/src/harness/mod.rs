@@ -32,7 +32,7 @@ use vocabulary::Vocabulary;
 pub(crate) use answer::{first_line, with_stderr};
 pub(crate) use discovery::{Discovery, Registration, Scope, json_of};
 pub(crate) use flow::{Flow, Follow, Role, When};
-pub(crate) use hosted::{Begun, Hosted, Modules, Play, Scene};
+pub(crate) use hosted::{Begun, Hosted, Modules, Play, Scene, doubts, not_here};
 pub(crate) use matcher::missed;
 
 /// A coding-agent harness.

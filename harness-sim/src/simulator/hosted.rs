@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{FireError, Simulator, placed};
-use crate::harness::{Begun, Harness, Hosted, Modules, Place, Play, Scene};
+use crate::harness::{self, Begun, Harness, Hosted, Modules, Place, Play, Scene};
 use crate::launch::{Ended, Exit, HookRun, LaunchError, Node, Program, Shared, node};
 use crate::recording::Recording;
 use crate::report::{Effect, Firing, Kind, duration};
 
 /// How long an event may take, unless told otherwise. The harnesses themselves wait for ever.
 const BOUND: Duration = Duration::from_secs(60);
+
+/// What of an earlier event belongs to this one, too: that it went wrong, or that nobody reads a name.
+const WRONG: &[&str] = &["error", "crash", "abandoned", "not_run", "odd"];
 
 /// A Node host, and what has been in it.
 #[derive(Debug)]
@@ -88,7 +91,13 @@ impl Simulator {
         };
         let bound = self.options.timeout.unwrap_or(BOUND);
         let (lines, ended) = hosting.play(&play, Instant::now() + bound).map_err(LaunchError::Host)?;
+        if let Some(why) = harness::not_here(&lines) {
+            firing.not_run = Some(why);
+            hosting.node.close(&shared, self.patience);
+            return Ok(firing);
+        }
         firing.effects = hosted.read(scene, &lines);
+        firing.warnings.extend(harness::doubts(self.harness, &lines));
         let stderr = hosting.node.said_on_stderr();
         // What went wrong inside has been said already.
         if !firing.has(Kind::Failed)
@@ -151,7 +160,7 @@ impl Hosting {
                 ended = settled;
             }
             // What came of it belongs to another firing, unless it went wrong.
-            said.retain(|line| ["error", "crash", "abandoned"].iter().any(|key| line.get(key).is_some()));
+            said.retain(|line| WRONG.iter().any(|key| line.get(key).is_some()));
             lines.extend(said);
             if ended != Ended::Done {
                 return Ok((lines, ended));

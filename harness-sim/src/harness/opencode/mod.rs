@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::hosted::{Hosted, Modules, Play, Scene, failures, text_of};
-use super::{Place, Rule};
+use super::hosted::{Hosted, Modules, Play, SHARED, Scene, common, text_of};
+use super::{Harness, Place, Rule};
 use crate::report::{Effect, Kind};
 
 const HOST: &str = include_str!("../../../hosts/opencode-host.mjs");
@@ -51,7 +51,10 @@ impl Hosted for OpenCode {
     }
 
     fn program(&self, _version: &str) -> Vec<(String, String)> {
-        vec![("node_modules/opencode-ai/bin/opencode.mjs".to_owned(), HOST.to_owned())]
+        vec![
+            ("node_modules/opencode-ai/bin/opencode.mjs".to_owned(), HOST.to_owned()),
+            ("node_modules/opencode-ai/bin/shared.mjs".to_owned(), SHARED.to_owned()),
+        ]
     }
 
     fn arguments(&self, _scene: Scene<'_>) -> Vec<String> {
@@ -131,7 +134,7 @@ impl Hosted for OpenCode {
         let mut effects = Vec::new();
         let mut system: Vec<String> = Vec::new();
         for line in lines {
-            effects.extend(failures(line));
+            effects.extend(common(Harness::OpenCode, line));
             if let Some(message) = line.get("message") {
                 for text in message["texts"].as_array().into_iter().flatten().filter_map(Value::as_str) {
                     // The person's own prompt is not a plugin's doing.

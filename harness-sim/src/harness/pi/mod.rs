@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::hosted::{Hosted, Modules, Play, Scene, failures, text_of};
-use super::{Place, Rule};
+use super::hosted::{Hosted, Modules, Play, SHARED, Scene, common, text_of};
+use super::{Harness, Place, Rule};
 use crate::report::{Effect, Kind};
 
 const HOST: &str = include_str!("../../../hosts/pi-host.mjs");
@@ -58,6 +58,7 @@ impl Hosted for Pi {
         vec![
             (format!("{PACKAGE}/dist/bundle/cli.js"), HOST.to_owned()),
             (format!("{PACKAGE}/package.json"), package.to_string()),
+            (format!("{PACKAGE}/dist/bundle/shared.mjs"), SHARED.to_owned()),
         ]
     }
 
@@ -133,7 +134,7 @@ impl Hosted for Pi {
             .collect();
         let mut effects = Vec::new();
         for line in lines {
-            effects.extend(failures(line));
+            effects.extend(common(Harness::Pi, line));
             if let Some(message) = line.get("message") {
                 let text = text_of(&message["content"]);
                 let quoted = Value::from(text.as_str()).to_string();

@@ -44,8 +44,19 @@ pub(super) const RULES: &[Rule] = &[
     rule("session_shutdown is awaited at quit", SEEN),
     rule("in print mode the process ends when nothing references it, also in the middle of a handler", SEEN),
     rule(
-        "settings that add or switch off extensions, packages, ignore files, flags; input, context and provider events; tools and commands of extensions; files with types in them; imports relative to an extension",
+        "settings that add or switch off extensions, packages, ignore files, flags; input, context and provider events; tools and commands of extensions; packages that an extension imports",
         NOT_PLAYED,
     ),
-    rule("an extension that cannot be loaded ends the simulated Pi; what else Pi does then", "not known"),
+    rule(
+        "an extension that cannot be loaded ends Pi with exit code 1, which names it",
+        "2026-12-01, in the running program",
+    ),
+    rule(
+        "tool_call: a `block` that is a text denies as well; before_agent_start: a `message` that is a text gives the model nothing; an unknown event or field is passed over, all without a word",
+        "2026-12-01, in the running program",
+    ),
+    rule(
+        "ui.notify is not shown in print mode; what an extension prints is",
+        "2026-12-01, in the running program",
+    ),
 ];

@@ -113,6 +113,7 @@ fn host(desk: &Desk, node: &Path) -> Host {
     fs::create_dir_all(&folder).unwrap();
     let script = folder.join("opencode.mjs");
     fs::copy(checkout("harness-sim/hosts/opencode-host.mjs"), &script).unwrap();
+    fs::copy(checkout("harness-sim/hosts/shared.mjs"), folder.join("shared.mjs")).unwrap();
     let mut command = Command::new(node);
     desk.prepare(command.arg(&script));
     Host::start(desk, &mut command)

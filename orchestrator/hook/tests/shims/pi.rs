@@ -88,6 +88,7 @@ impl Pi {
         fs::write(package.join("package.json"), about.to_string()).unwrap();
         let main = package.join("dist/bundle/cli.js");
         fs::copy(checkout("harness-sim/hosts/pi-host.mjs"), &main).unwrap();
+        fs::copy(checkout("harness-sim/hosts/shared.mjs"), package.join("dist/bundle/shared.mjs")).unwrap();
         let mut command = Command::new(node);
         desk.prepare(command.arg(main).args(flags));
         Some(Pi { host: Host::start(desk, &mut command), extensions })
