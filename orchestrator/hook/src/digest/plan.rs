@@ -47,6 +47,23 @@ pub enum Kind {
     AfterCompact,
 }
 
+/// A text that is made when its stage's turn comes, because it may have changed by then.
+#[derive(Clone)]
+pub struct AtTurn(Arc<dyn Fn() -> Option<String> + Send + Sync>);
+
+impl AtTurn {
+    /// By this function, which looks and does not wait.
+    pub fn new(text: impl Fn() -> Option<String> + Send + Sync + 'static) -> AtTurn {
+        AtTurn(Arc::new(text))
+    }
+}
+
+impl std::fmt::Debug for AtTurn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AtTurn")
+    }
+}
+
 /// What is known of the session, found out before the stages start.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
@@ -56,6 +73,10 @@ pub struct Facts {
     pub read_only: Option<String>,
     /// What the stage `instructions` says: whole files that have drifted.
     pub instructions: Option<String>,
+    /// What the stage `wakes` says: results that waited.
+    pub wakes: Option<String>,
+    /// What the stage `network` says when its turn comes.
+    pub network: Option<AtTurn>,
     /// What the stage `work` says: the other sessions.
     pub work: Option<String>,
     /// Whether the reader is shown what the project brings without us.
@@ -142,6 +163,8 @@ fn built_in(
     };
     let work = match stage {
         BuiltIn::Instructions => known(&facts.instructions),
+        BuiltIn::Wakes => known(&facts.wakes),
+        BuiltIn::Network => facts.network.clone().map(|AtTurn(text)| Work::AtTurn(Box::new(move || text()))),
         BuiltIn::Work => known(&facts.work),
         BuiltIn::Orientation => function(orientation::text),
         BuiltIn::FollowUps => function(follow_ups::text),
@@ -156,9 +179,8 @@ fn built_in(
             })))
         }
         BuiltIn::NextStep => function(next_step::text),
-        // Who is in charge is said where it matters: above everything, and only to those who are not. Nothing waits and
-        // nothing is deferred yet.
-        BuiltIn::Helm | BuiltIn::Wakes | BuiltIn::Network => None,
+        // Who is in charge is said where it matters: above everything, and only to those who are not.
+        BuiltIn::Helm => None,
     };
     Some(Stage { name: stage.id().to_owned(), bound: deadline(BUILT_IN), work: work? })
 }
@@ -223,7 +245,8 @@ pub fn project_command(root: &Path, argv: &[impl AsRef<OsStr>]) -> Command {
     without_secrets(Command::new(program).args(args)).current_dir(root)
 }
 
-fn without_secrets(command: Command) -> Command {
+/// A command without the calling harness's provider keys and messaging tokens.
+pub fn without_secrets(command: Command) -> Command {
     HARNESS_SECRETS.iter().fold(command, Command::env_remove)
 }
 
