@@ -92,7 +92,8 @@ impl Report<'_> {
 
     fn tell_unknown(&mut self) {
         for Unknown { offset, path, key, kind, known } in std::mem::take(&mut self.unknown) {
-            // Of a table it is the line that begins it, of a key that of the outermost table that has one.
+            // Of a table it is the line that begins it, of a key that of the outermost table that has one, a table of the
+            // same family before others.
             let begins = |line: &&str| {
                 let names = line.trim_matches(['[', ']']);
                 names
@@ -102,7 +103,9 @@ impl Report<'_> {
             let mut lines = self.tables.iter().map(|(line, _)| line.as_str());
             let table = if kind == "table" { lines.find(begins) } else { None };
             let holders = self.tables.iter().filter(|(_, keys)| keys.contains(&key.as_str()));
-            let advice = match (table, holders.min_by_key(|(line, _)| line.len())) {
+            let family =
+                |line: &str| line.trim_matches(['[', ']']).split('.').next() == path.split('.').next();
+            let advice = match (table, holders.min_by_key(|(line, _)| (!family(line), line.len()))) {
                 (Some(line), _) => format!("did you mean {line}?"),
                 (None, Some((line, _))) => format!("put it below {line}"),
                 (None, None) => suggestion(&key, &known),
