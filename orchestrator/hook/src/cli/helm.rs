@@ -83,7 +83,8 @@ pub(super) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             }
             Claim::Sweeping => {
                 return Err(Failure::new(
-                    "a sweep is at work for the session before; `dogwatch network wait` waits for its end".to_owned(),
+                    "a sweep is at work for the session before; `dogwatch network wait` waits for its end"
+                        .to_owned(),
                 ));
             }
             Claim::Contended => {

@@ -68,7 +68,9 @@ pub(super) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
     let state = || {
         let root = find_root(&surroundings.folder, home_folder);
         let home = root.home().ok_or_else(|| {
-            Failure::new("there is no .dogwatch here or above; `dogwatch init` makes one, `dogwatch network` needs it")
+            Failure::new(
+                "there is no .dogwatch here or above; `dogwatch init` makes one, `dogwatch network` needs it",
+            )
         })?;
         Ok::<_, Failure>(Folder::open_state_of(&home)?)
     };

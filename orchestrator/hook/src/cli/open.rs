@@ -104,7 +104,8 @@ impl Session {
             When::Never => false,
         };
         let welcomed = welcome::was_given(env::state_folder().as_deref());
-        let network = home.clone().map(|home| AtTurn::new(move || deferred::stage_text(&look(&home)?, &[])));
+        let network =
+            home.clone().map(|home| AtTurn::new(move || deferred::stage_text(&look(&home)?, &[], false)));
         let opening = Opening {
             ground: Arc::new(Ground {
                 root: root.path,

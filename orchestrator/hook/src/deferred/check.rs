@@ -125,9 +125,10 @@ impl Check {
             (End::Exited, Some(_), Work::Remote(_)) => {
                 Verdict::Action(format!("the remote does not answer, or refuses: {}", last_words(captured)))
             }
-            (End::Exited, Some(1), Work::GhAuth) => {
-                Verdict::Action(format!("gh is not logged in, or its token is refused: {}", last_words(captured)))
-            }
+            (End::Exited, Some(1), Work::GhAuth) => Verdict::Action(format!(
+                "gh is not logged in, or its token is refused: {}",
+                last_words(captured)
+            )),
             (End::Exited, Some(1), Work::Own(_)) => Verdict::Action(said(captured)),
             (End::Exited, Some(code), _) => Verdict::Failed(format!("exit {code}: {}", last_words(captured))),
             (End::Signaled, _, _) => {

@@ -16,16 +16,18 @@ const WAKE_BYTES: usize = 4 * 1024;
 /// Where more is to be read.
 const READ_ON: &str = "`dogwatch network report` has the report";
 
-/// The stage `network`: what is not confirmed yet, what could not be, and what asks for action (`wakes`, of this run).
-/// Nothing where everything is as it should be.
-pub fn stage_text(run: &Run, wakes: &[Wake]) -> Option<String> {
+/// The stage `network`: what is not confirmed yet, what could not be, and what asks for action (`wakes`). Nothing where
+/// everything is as it should be. `in_charge`: this session is told later what is not there yet.
+pub fn stage_text(run: &Run, wakes: &[Wake], in_charge: bool) -> Option<String> {
     let mut text = String::new();
     match run {
         Run::Live(record) => {
             let open = record.unconfirmed().join(", ");
+            let later =
+                if in_charge { "what asks for action will be told" } else { "the session in charge is told" };
             let _ = writeln!(
                 text,
-                "in progress, not yet confirmed: {open} (what asks for action will be told; `dogwatch network wait` waits)"
+                "in progress, not yet confirmed: {open} ({later}; `dogwatch network wait` waits for it)"
             );
         }
         Run::Abandoned(record, why) => {
@@ -39,7 +41,9 @@ pub fn stage_text(run: &Run, wakes: &[Wake]) -> Option<String> {
         let why = row.note.as_deref().unwrap_or_default();
         let _ = match row.state {
             CheckState::Failed => writeln!(text, "not confirmed: {} (the check failed: {why})", row.name),
-            CheckState::Timeout | CheckState::Skipped => writeln!(text, "not confirmed: {} ({why})", row.name),
+            CheckState::Timeout | CheckState::Skipped => {
+                writeln!(text, "not confirmed: {} ({why})", row.name)
+            }
             _ => Ok(()),
         };
     }
@@ -54,7 +58,11 @@ pub fn stage_text(run: &Run, wakes: &[Wake]) -> Option<String> {
 pub fn wake_text(name: &str, said: &str, at: Timestamp) -> String {
     let kept = cut_bytes(said, WAKE_BYTES);
     let cut = if kept.len() < said.len() { format!("\n[cut here; {READ_ON}]") } else { String::new() };
-    format!("network check {name} asks for action (checked {}):\n{}{cut}", minute(at), barred(kept).trim_end())
+    format!(
+        "network check {name} asks for action (checked {}):\n{}{cut}",
+        minute(at),
+        barred(kept).trim_end()
+    )
 }
 
 /// The first lines of what a person reads of a run.
@@ -70,7 +78,9 @@ pub fn overview(run: &Run, now: Timestamp) -> String {
     };
     match run {
         Run::Never => "network: no check has run yet\n".to_owned(),
-        Run::Garbage => "network: the record of the last run cannot be read; the next session replaces it\n".to_owned(),
+        Run::Garbage => {
+            "network: the record of the last run cannot be read; the next session replaces it\n".to_owned()
+        }
         Run::Live(record) => {
             let left = record.left(now).as_secs();
             let open = record.unconfirmed().join(", ");

@@ -68,12 +68,16 @@ pub async fn start(engine: &Engine, request: &Request<'_>) -> Result<Started, St
     // Somebody else is about to start one.
     let Some(turn) = turn else { return Ok(Started::Reused) };
     let run = network::look(request.state, request.now).map_err(|error| error.to_string())?;
-    let due: Vec<&Check> =
-        checks.iter().filter(|check| run.record().is_none_or(|record| is_due(check, record, request))).collect();
+    let due: Vec<&Check> = checks
+        .iter()
+        .filter(|check| run.record().is_none_or(|record| is_due(check, record, request)))
+        .collect();
     match &run {
         Run::Live(record) if serves(record, &due, request) => return Ok(Started::Reused),
         // Nobody breaks off what is changing something.
-        Run::Live(record) if record.helm == request.helm && is_sweeping(record) => return Ok(Started::Reused),
+        Run::Live(record) if record.helm == request.helm && is_sweeping(record) => {
+            return Ok(Started::Reused);
+        }
         Run::Live(record) | Run::Abandoned(record, _) => end(record),
         Run::Never | Run::Garbage | Run::Over(_) => {}
     }
@@ -131,7 +135,8 @@ async fn fresh(
     let command = Command::new(program).args(["network", "worker", "--root"]).arg(request.root);
     let command = plan::without_secrets(command).current_dir(request.root);
     let most = Deadline::new(request.deadline.duration() + BACKSTOP).unwrap_or(Deadline::MAX);
-    let detached = Detached::new(command, most, request.state.path().join(network::LOG)).grace(Grace::DEFAULT);
+    let detached =
+        Detached::new(command, most, request.state.path().join(network::LOG)).grace(Grace::DEFAULT);
     let started = detached.start_with(engine, |run| turn.write(&record(run)).map_err(io::Error::other)).await;
     started.map(drop).map_err(|error| error.to_string())
 }

@@ -55,11 +55,9 @@ pub async fn work(root: &Path, own_folder: Option<&Path>, home_folder: Option<&P
     let engine = Engine::new().adopt_orphans().map_err(|error| error.to_string())?;
     let until = started + Duration::from_secs(record.deadline_seconds.into());
     let run = Work { root: &root.path, state: &state, worker, engine, until };
-    let ended = run.all(&record, &due).await;
-    match ended {
-        Ok(()) => Ok(()),
-        // It is somebody else's now.
-        Err(Gone::Replaced) => Ok(()),
+    match run.all(&record, &due).await {
+        // One that was replaced has nothing to say.
+        Ok(()) | Err(Gone::Replaced) => Ok(()),
         Err(gone) => Err(gone.to_string()),
     }
 }
@@ -175,9 +173,10 @@ impl Work<'_> {
             Verdict::Clean(note) => (CheckState::Clean, note.clone()),
             Verdict::Action(_) => (CheckState::Action, None),
             Verdict::Failed(why) => (CheckState::Failed, Some(why.clone())),
-            Verdict::Timeout => {
-                (CheckState::Timeout, Some(format!("not at its end by the deadline of {seconds} s, and ended")))
-            }
+            Verdict::Timeout => (
+                CheckState::Timeout,
+                Some(format!("not at its end by the deadline of {seconds} s, and ended")),
+            ),
         };
         for row in record.checks.iter_mut().filter(|row| row.name == check.name) {
             row.state = state;
@@ -197,14 +196,7 @@ impl Work<'_> {
         }
         results.push((check, verdict));
         turn.write(&record).map_err(home)?;
-        self.report(&turn, &record, results)
-    }
-
-    fn report(&self, turn: &Turn<'_>, record: &Record, results: &Results<'_>) -> Result<(), Gone> {
-        let said = |name: &str| {
-            results.iter().find(|(check, _)| check.name == name).map(|(check, verdict)| (*check, verdict))
-        };
-        turn.write_report(&report::report(record, said)).map_err(|error| Gone::Home(error.to_string()))
+        write_report(&turn, &record, results)
     }
 
     fn close(&self, results: &Results<'_>) -> Result<(), Gone> {
@@ -221,9 +213,16 @@ impl Work<'_> {
             (false, false) => RunState::Done,
         };
         record.ended_at = Some(network::stamp(Timestamp::now()));
-        self.report(&turn, &record, results)?;
+        write_report(&turn, &record, results)?;
         turn.write(&record).map_err(|error| Gone::Home(error.to_string()))
     }
+}
+
+fn write_report(turn: &Turn<'_>, record: &Record, results: &Results<'_>) -> Result<(), Gone> {
+    let said = |name: &str| {
+        results.iter().find(|(check, _)| check.name == name).map(|(check, verdict)| (*check, verdict))
+    };
+    turn.write_report(&report::report(record, said)).map_err(|error| Gone::Home(error.to_string()))
 }
 
 /// The name of a check's wake: other things wake, too.

@@ -157,7 +157,8 @@ impl Record {
 
     /// How long it may still take, the end of everything below it included.
     pub fn left(&self, now: Timestamp) -> Duration {
-        let ends = self.started().map(|at| at.as_second() + i64::from(self.deadline_seconds) + OVERDUE_SECONDS);
+        let ends =
+            self.started().map(|at| at.as_second() + i64::from(self.deadline_seconds) + OVERDUE_SECONDS);
         let left = ends.map_or(0, |ends| ends - now.as_second());
         // A clock that was set back makes it no longer than it ever was.
         let most = i64::from(self.deadline_seconds) + OVERDUE_SECONDS;

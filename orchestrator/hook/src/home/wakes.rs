@@ -65,12 +65,13 @@ impl Claimed {
 
     /// They have been told: those are gone that the test holds for, the others are given back.
     pub fn acknowledge(mut self, is_told: impl Fn(&Wake) -> bool) {
-        let (told, untold) = std::mem::take(&mut self.wakes).into_iter().partition(is_told);
-        self.settle(told, untold);
+        let (told, untold): (Vec<Wake>, Vec<Wake>) =
+            std::mem::take(&mut self.wakes).into_iter().partition(is_told);
+        self.settle(&told, &untold);
     }
 
     /// Without the lock nothing is done: this process ends soon, and its claim with it.
-    fn settle(&self, told: Vec<Wake>, untold: Vec<Wake>) {
+    fn settle(&self, told: &[Wake], untold: &[Wake]) {
         if told.is_empty() && untold.is_empty() {
             return;
         }
@@ -84,7 +85,8 @@ impl Claimed {
             let _ = folder.remove(&file_name(&wake.name));
         }
         for wake in untold.iter().filter(|wake| is_ours(wake)) {
-            let _ = stored::write(&folder, &file_name(&wake.name), &Wake { claimed_by: None, ..wake.clone() });
+            let _ =
+                stored::write(&folder, &file_name(&wake.name), &Wake { claimed_by: None, ..wake.clone() });
         }
     }
 }
@@ -92,7 +94,7 @@ impl Claimed {
 impl Drop for Claimed {
     fn drop(&mut self) {
         let untold = std::mem::take(&mut self.wakes);
-        self.settle(Vec::new(), untold);
+        self.settle(&[], &untold);
     }
 }
 

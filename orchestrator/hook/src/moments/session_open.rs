@@ -395,7 +395,8 @@ impl<'a> Open<'a> {
         // What no stage prints stays for the next event that can bring it.
         let prints = |stage| config.digest.external.is_none() && !config.digest.drop.contains(&stage);
         let ours = state.filter(|_| read_only.is_none());
-        let waiting = ours.filter(|_| prints(BuiltIn::Wakes)).map(|state| harvest.take(state)).unwrap_or_default();
+        let waiting =
+            ours.filter(|_| prints(BuiltIn::Wakes)).map(|state| harvest.take(state)).unwrap_or_default();
         let wakes: Vec<&str> = waiting.iter().map(|wake| wake.text.as_str()).collect();
         Opening {
             ground: Arc::new(Ground {
@@ -468,7 +469,7 @@ fn network_at_turn(home: &Path, harvest: Option<Harvest>) -> AtTurn {
         let state = Folder::open_state_of(&home).ok()??;
         // First what was found, then how far the run is: the other way round a result could fall between the two.
         let found = harvest.as_ref().map(|harvest| harvest.take(&state)).unwrap_or_default();
-        deferred::stage_text(&network::look(&state, jiff::Timestamp::now()).ok()?, &found)
+        deferred::stage_text(&network::look(&state, jiff::Timestamp::now()).ok()?, &found, harvest.is_some())
     })
 }
 

@@ -1,0 +1,6 @@
+//! stub
+use std::borrow::Cow;
+/// stub
+pub fn redact(text: &str) -> Cow<'_, str> {
+    Cow::Borrowed(text)
+}
