@@ -1,4 +1,4 @@
-//! Text bound for a model: cleaned, folded to one line, cut to a budget.
+//! Text bound for a model: cleaned, without credentials, folded to one line, cut to a budget.
 //!
 //! Whatever a repository, a person or a program wrote passes through here before a model reads it.
 

