@@ -124,7 +124,7 @@ mod tests {
         for before in LONGEST_LINE - 40..LONGEST_LINE + 2 {
             let text = format!("{} https://user:s3cret@host/ {}", "x".repeat(before), "y ".repeat(40_000));
             let mut cleaner = Cleaner::default();
-            let mut out = cleaner.push(&text.as_bytes()[..LONGEST_LINE + 1]);
+            let mut out = cleaner.push(&text.as_bytes()[..=LONGEST_LINE]);
             out.push_str(&cleaner.push(&text.as_bytes()[LONGEST_LINE + 1..]));
             assert!(out.len() > text.len() - 20, "{} of {}", out.len(), text.len());
             out.push_str(&cleaner.finish(false));

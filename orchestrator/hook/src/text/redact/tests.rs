@@ -131,7 +131,7 @@ fn it_works_in_the_middle_of_other_text(#[case] text: &str, #[case] expected: &s
 #[case("file:///home/me@x/y C://x")]
 #[case(r#"{"message":"visit https://host","author":"a@b.c"}"#)]
 #[case(r#"{"message":"visit http://host:80","author":"a@b.c"}"#)]
-#[case(r#"['https://host','a@b']"#)]
+#[case(r"['https://host','a@b']")]
 #[case("|https://host|a@b|")]
 #[case("https://host\\nfrom a@b")]
 #[case("https://@host/ ://")]
@@ -160,14 +160,7 @@ fn a_cut_leaves_no_half_of_a_credential(#[case] text: &str, #[case] expected: &s
 
 #[test]
 fn it_takes_linear_time() {
-    let time = |piece: &str, count: usize| {
-        let text = piece.repeat(count);
-        let started = std::time::Instant::now();
-        let _ = redact(&text);
-        let _ = redact_cut(&text);
-        started.elapsed()
-    };
-    for piece in [
+    let pieces = [
         "://",
         "a://b",
         "https://a:b/",
@@ -184,11 +177,18 @@ fn it_takes_linear_time() {
         "https://a:b@/",
         "('https://a:b')",
         "https://a:b#key=",
-    ] {
-        let (once, tenfold) = (time(piece, 4_000), time(piece, 40_000));
-        // Ten times the text costs ten times the time; quadratic it would be a hundred.
-        let bound = once * 40 + std::time::Duration::from_millis(200);
-        assert!(tenfold < bound, "{piece:?}: {once:?}, then {tenfold:?}");
+    ];
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for piece in pieces {
+            let text = piece.repeat(100_000);
+            let _ = (redact(&text), redact_cut(&text));
+            let _ = sender.send(());
+        }
+    });
+    // Quadratic, one of them would take minutes.
+    for piece in pieces {
+        assert!(receiver.recv_timeout(std::time::Duration::from_secs(60)).is_ok(), "{piece:?}");
     }
 }
 
