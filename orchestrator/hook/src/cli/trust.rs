@@ -8,6 +8,7 @@ use crate::config::{self, Config, Loaded, Program, printable};
 use crate::harness::ancestry::Ancestry;
 use crate::home::root::{HOME, find_root};
 use crate::home::trust::{TrustState, Trusted};
+use crate::text::redact;
 
 /// Show the programs that this project's config names, and allow them to run.
 ///
@@ -136,13 +137,13 @@ fn list_programs(config: &Config, text: &mut String) -> bool {
         let _ = writeln!(text, "  {what}:");
         match program {
             Program::Argv(argv) => {
-                let words: Vec<String> = argv.iter().map(|word| shell_word(word)).collect();
+                let words: Vec<String> = argv.iter().map(|word| shell_word(&redact(word))).collect();
                 let _ = writeln!(text, "    {}", words.join(" "));
             }
             Program::Shell(line) => {
                 text.push_str("    /bin/sh -c\n");
                 for line in line.lines() {
-                    let _ = writeln!(text, "    | {}", printable(line, usize::MAX));
+                    let _ = writeln!(text, "    | {}", printable(&redact(line), usize::MAX));
                 }
             }
         }
@@ -150,7 +151,7 @@ fn list_programs(config: &Config, text: &mut String) -> bool {
     true
 }
 
-/// The word as a shell would have to be given it, whole, with what would not show made visible.
+/// The word as a shell would have to be given it, with what would not show made visible.
 fn shell_word(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:=@%+,-".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
@@ -278,6 +279,23 @@ sweep = true
     fn an_external_digest_is_shown() {
         let (_scratch, surroundings) = project("[digest]\ncommand = [\"./digest\"]\n");
         assert!(trust(true, &surroundings).unwrap().contains("the digest:\n    ./digest\n"));
+    }
+
+    #[test]
+    fn credentials_of_command_lines_are_not_shown() {
+        let (_scratch, surroundings) = project(
+            r#"
+[[digest.stage]]
+name = "a"
+command = ["curl", "https://user:s3cret@host.invalid/?token=s3cret"]
+[[network.check]]
+name = "b"
+command = "curl 'https://s3cret@host.invalid/'"
+"#,
+        );
+        let shown = trust(true, &surroundings).unwrap();
+        assert!(shown.contains("curl 'https://***@host.invalid/?token=***'\n"), "{shown}");
+        assert!(shown.contains("| curl 'https://***@host.invalid/'\n"), "{shown}");
     }
 
     /// A chain of one process above this one.

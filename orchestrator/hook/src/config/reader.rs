@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::problem::{Position, Problem, printable};
+use crate::text::redact;
 
 /// Past so many problems no more are kept: nobody reads them, and the file may be hostile.
 const MOST_PROBLEMS: usize = 100;
@@ -343,7 +344,7 @@ pub(super) fn suggestion(word: &str, known: &[&str]) -> String {
 /// What a value is, for a message.
 fn found(value: &Value) -> String {
     match value {
-        Value::String(text) => format!("the text \"{}\"", printable(text.value(), 40)),
+        Value::String(text) => format!("the text \"{}\"", printable(&redact(text.value()), 40)),
         Value::Integer(number) => format!("the number {}", number.value()),
         Value::Float(number) => format!("the number {}", number.value()),
         Value::Boolean(truth) => truth.value().to_string(),

@@ -11,7 +11,7 @@ use dogwatch_engine::stages::{Ran, Stage, Work};
 use super::ground::Ground;
 use super::{capabilities, follow_ups, next_step, orientation, profile, repository};
 use crate::config::{self, BuiltIn, On, Seconds};
-use crate::text::{clean_bytes, line_bytes};
+use crate::text::{clean_bytes, line, line_bytes, redact, redact_cut};
 
 /// The bound of a built-in stage.
 const BUILT_IN: Seconds = config::Stage::DEADLINE;
@@ -252,17 +252,37 @@ pub fn without_secrets(command: Command) -> Command {
 
 /// What a project's stage printed, and how it failed if it did.
 fn said(name: &str, captured: &Captured) -> Option<String> {
-    let mut text = clean_bytes(&captured.stdout).trim_end().to_owned();
+    let text = clean_bytes(&captured.stdout);
+    let is_whole = is_whole(&captured.stdout, captured.outcome.stdout_bytes, &captured.outcome);
+    let text = if is_whole { redact(&text) } else { redact_cut(&text) };
+    let mut text = text.trim_end().to_owned();
     let failure = how_it_failed(&captured.outcome);
     if let Some(failure) = failure {
-        let last = captured.stderr.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
-        let why = last.map(|line| format!(": {}", line_bytes(line))).unwrap_or_default();
+        let last = last_line(&captured.stderr, &captured.outcome);
+        let why = last.map(|line| format!(": {line}")).unwrap_or_default();
         if !text.is_empty() {
             text.push('\n');
         }
         text.extend(["[", name, ": ", &failure, &why, "]"]);
     }
     (!text.is_empty()).then_some(text)
+}
+
+/// Whether a program ended by itself, and thus finished the word that it was writing.
+pub fn has_ended(outcome: &Outcome) -> bool {
+    outcome.end == End::Exited
+}
+
+fn is_whole(kept: &[u8], bytes: u64, outcome: &Outcome) -> bool {
+    has_ended(outcome) && kept.len() as u64 == bytes
+}
+
+/// The last line that a program wrote to stderr, of which this was kept.
+pub fn last_line(stderr: &[u8], outcome: &Outcome) -> Option<String> {
+    let text = clean_bytes(stderr);
+    let text =
+        if is_whole(stderr, outcome.stderr_bytes, outcome) { redact(&text) } else { redact_cut(&text) };
+    text.lines().map(line).rfind(|line| !line.is_empty())
 }
 
 /// How a program failed that ended by itself, in words; `None` if it did not. One that the end of the whole stopped is

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, which the lint does not take for tests")]
 
+mod credentials;
 mod crowd;
 mod hook;
 mod init_and_trust;
