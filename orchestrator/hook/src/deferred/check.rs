@@ -8,12 +8,15 @@ use sha2::{Digest as _, Sha256};
 
 use crate::config::{BuiltInCheck, Network};
 use crate::digest::plan;
+use crate::home::read;
 use crate::home::root::GitPlace;
 use crate::home::trust::hex;
 use crate::text::{clean_bytes, cut_bytes, line_bytes, redact};
 
 /// How much of what a check says is kept.
 pub(super) const TEXT_BYTES: usize = 16 * 1024;
+/// More than a checkout's config was ever seen to have.
+const CONFIG_BYTES: u64 = 1024 * 1024;
 
 /// A check that is to be run.
 #[derive(Debug, Clone)]
@@ -119,11 +122,11 @@ impl Check {
         match (outcome.end, outcome.exit_code, &self.work) {
             (End::Deadline, _, _) => Verdict::Timeout,
             (End::Exited, Some(0), _) => Verdict::Clean(None),
-            (End::Exited, Some(128), Work::Remote(_)) if has_no_remote(captured) => {
+            (End::Exited, Some(128), Work::Remote(git)) if has_no_remote(git) => {
                 Verdict::Clean(Some("there is no remote".to_owned()))
             }
             (End::Exited, Some(_), Work::Remote(_)) => {
-                Verdict::Action(format!("the remote does not answer, or refuses: {}", last_words(captured)))
+                Verdict::Action(format!("the remote does not answer, or refuses: {}", complaint(captured)))
             }
             (End::Exited, Some(1), Work::GhAuth) => Verdict::Action(format!(
                 "gh is not logged in, or its token is refused: {}",
@@ -142,9 +145,17 @@ impl Check {
     }
 }
 
-fn has_no_remote(captured: &Captured) -> bool {
-    // In the C locale, which our git has.
-    String::from_utf8_lossy(&captured.stderr).contains("No remote configured")
+/// Without one git tries `origin`, and complains of that.
+fn has_no_remote(git: &GitPlace) -> bool {
+    let config = read::bytes(&git.common_dir.join("config"), CONFIG_BYTES).unwrap_or_default();
+    !String::from_utf8_lossy(&config).lines().any(|line| line.trim_start().starts_with("[remote \""))
+}
+
+/// What git says first; what comes behind is advice. In the C locale, which our git has.
+fn complaint(captured: &Captured) -> String {
+    let lines = || captured.stderr.split(|byte| *byte == b'\n');
+    let first = lines().find(|line| line.starts_with(b"fatal: ") || line.starts_with(b"ERROR: "));
+    first.map_or_else(|| last_words(captured), |line| redact(&line_bytes(line)).into_owned())
 }
 
 /// What a check printed: clean, without credentials, not too long.

@@ -165,6 +165,16 @@ fn is_sweeping(record: &Record) -> bool {
 
 /// Ends a run: its worker, at whose end its supervisor ends the rest and itself. Waits for that, not for long.
 fn end(record: &Record) {
-    record.worker.kill();
-    record.supervisor.wait_for_end(END_BOUND);
+    // A record is a file, and could name anybody.
+    if is_worker(record.worker.pid) {
+        record.worker.kill();
+        record.supervisor.wait_for_end(END_BOUND);
+    }
+}
+
+/// Whether that process runs checks, by its arguments.
+fn is_worker(pid: i32) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut words = line.split(|byte| *byte == 0).skip(1);
+    words.next() == Some(b"network") && words.next() == Some(b"worker")
 }

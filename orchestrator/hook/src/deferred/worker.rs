@@ -47,7 +47,11 @@ pub async fn work(root: &Path, own_folder: Option<&Path>, home_folder: Option<&P
     let home = root.home().ok_or("there is no home any more")?;
     let state = Folder::state_of(&home).map_err(|error| error.to_string())?;
     // Whoever started us holds the turn until the record names us.
-    let record = own_record(&state, &worker).map_err(|gone| gone.to_string())?;
+    let record = match own_record(&state, &worker) {
+        Ok(record) => record,
+        Err(Gone::Replaced) => return Ok(()),
+        Err(gone) => return Err(gone.to_string()),
+    };
     let counted = config::of_project(&root.path, &home, own_folder);
     let checks = planned(&counted.config.network, root.git.as_ref());
     // What is in the record was asked for by a session. What is not as it was then is not run.

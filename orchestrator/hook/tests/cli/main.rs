@@ -7,6 +7,7 @@ mod crowd;
 mod hook;
 mod init_and_trust;
 mod install;
+mod network;
 mod open;
 mod quiet;
 mod recordings;
