@@ -17,6 +17,14 @@ pub fn session_start_timeout() -> Option<OsString> {
     var_os(SESSION_START_TIMEOUT)
 }
 
+/// The name of the variable that bounds the deferred network stage.
+pub const NETWORK_TIMEOUT: &str = "DOGWATCH_NETWORK_TIMEOUT";
+
+/// `DOGWATCH_NETWORK_TIMEOUT` as it stands, in seconds if the person got it right.
+pub fn network_timeout() -> Option<OsString> {
+    var_os(NETWORK_TIMEOUT)
+}
+
 /// Whether the person asked for text without colours (<https://no-color.org>: set and not empty).
 pub fn no_color() -> bool {
     var_os("NO_COLOR").is_some_and(|value| !value.is_empty())

@@ -1,10 +1,11 @@
 //! The map of the house.
 //!
-//! Arrows run one way: `cli → register, moments → digest → harness → home, config, text → the engine`, and `env` stands below all of them.
+//! Arrows run one way: `cli → register, moments → digest, deferred → harness → home, config, text → the engine`, and `env` stands below all of them.
 //! A test (`tests/arrows.rs`) holds that.
 
 pub mod cli;
 pub mod config;
+pub mod deferred;
 pub mod digest;
 pub mod env;
 pub mod harness;

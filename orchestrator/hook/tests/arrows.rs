@@ -25,6 +25,11 @@ const LAYERS: &[&[&str]] = &[
 
 /// Imports between modules of one layer that are allowed all the same: from, to (a path, and what is below it), why.
 const WITHIN_A_LAYER: &[(&str, &str, &str)] = &[
+    (
+        "deferred",
+        "digest::plan",
+        "a check is started as a stage is: without secrets, and git as dogwatch calls it",
+    ),
     ("home", "text", "a line read from a file of the home is cleaned before anybody sees it"),
     ("config", "text", "an error quotes the file that it is about"),
     ("config", "home::read", "config.toml is a file that a repository brought along, and read as such"),

@@ -31,6 +31,9 @@ impl Deadline {
     /// The deadline of a run that names none: 120 s.
     pub const DEFAULT: Self = Self(Duration::from_secs(120));
 
+    /// The longest deadline: a day.
+    pub const MAX: Self = Self(LONGEST);
+
     /// Makes a deadline.
     ///
     /// # Errors

@@ -74,6 +74,22 @@ impl Detached {
     /// [`StartError`]; nothing of the attempt is left then. If only the identity file cannot be written the run is
     /// ended again, because a survivor that nobody knows of is a leak.
     pub async fn start(&self, engine: &Engine) -> Result<DetachedRun, StartError> {
+        self.start_with(engine, |_| Ok(())).await
+    }
+
+    /// As [`start`](Self::start), and before the run is let go of `record` is told who it is. If it cannot keep that, the
+    /// run is ended again.
+    ///
+    /// Whoever starts it is not its parent even as a subreaper ([`Engine::adopt_orphans`]): what ends the starter's tree
+    /// does not find it there.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing of the attempt is left then.
+    pub async fn start_with(
+        &self,
+        engine: &Engine,
+        record: impl FnOnce(&DetachedRun) -> io::Result<()>,
+    ) -> Result<DetachedRun, StartError> {
         let program = self.command.program.to_string_lossy().into_owned();
         let system = |source: io::Error| StartError::System { program: program.clone(), source };
         if matches!(engine.supervisor, Supervisor::Thread) {
@@ -93,18 +109,20 @@ impl Detached {
         };
         let (ours, theirs) = wire::channel().map_err(|errno| system(errno.into()))?;
         wire::send_request(std::os::fd::AsFd::as_fd(&ours), &spec, &stdio).map_err(system)?;
+        // Its parent-to-be ends at once, and a subreaper would be given it.
+        let apart = engine.scope.let_orphans_go();
         let mut child = engine.spawn_supervisor(DETACHED, theirs, &program)?;
         let control = sys::watch(ours, Interest::READABLE).map_err(system)?;
         let bound = self.bounds.deadline.get().min(std::time::Duration::from_secs(5));
         let status = tokio::time::timeout(bound, receive(&control)).await;
         let pid = child.id();
         let _ = tokio::time::timeout(bound, child.wait()).await;
+        drop(apart);
         engine.scope.forget(pid);
         match status {
             Ok(Ok(Some(Status::Detached { supervisor, leader }))) => {
-                engine.scope.remember(supervisor.pid);
                 let run = DetachedRun { supervisor, leader };
-                let recorded = self.record(&run);
+                let recorded = self.record(&run).and_then(|()| record(&run));
                 // Until it hears the one or the other it ends with us: a survivor that nobody knows of is a leak.
                 let order = if recorded.is_ok() { Order::LetGo } else { Order::Kill };
                 let _ = wire::send_order(std::os::fd::AsFd::as_fd(control.get_ref()), order, &[]);

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::{Deserialize, Serialize};
 
-use super::procfs;
+use super::{procfs, sys};
 
 /// A process, for as long as the machine is not booted again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +43,35 @@ impl Identity {
     pub fn is_alive(&self) -> bool {
         procfs::stat(self.pid).is_some_and(|stat| stat.start_time == self.start_time && !stat.is_dead())
             && boot_id().is_ok_and(|boot| boot == self.boot_id)
+    }
+
+    /// Ends that very process with SIGKILL, and never one that has its id now; whether it was there to be ended.
+    pub fn kill(&self) -> bool {
+        self.pidfd().is_some_and(|pidfd| sys::pidfd_signal(&pidfd, nix::libc::SIGKILL).is_ok())
+    }
+
+    /// Waits for the end of that very process, at most so long; whether it has ended.
+    pub fn wait_for_end(&self, bound: Duration) -> bool {
+        let until = Instant::now() + bound;
+        while let Some(pidfd) = self.pidfd() {
+            let left = until.saturating_duration_since(Instant::now());
+            let mut fds = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+            // Rounded up: a wait that ends a fraction of a millisecond early would spin.
+            let wait = left + Duration::from_micros(999);
+            match poll(&mut fds, PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX)) {
+                Ok(1..) => return true,
+                _ if left.is_zero() => return false,
+                _ => {}
+            }
+        }
+        true
+    }
+
+    /// A descriptor of that very process, while it lives.
+    fn pidfd(&self) -> Option<OwnedFd> {
+        let pidfd = sys::pidfd_open(self.pid).ok()?;
+        // Only now is it certain that it is no stranger with a recycled id.
+        self.is_alive().then_some(pidfd)
     }
 }
 

@@ -27,6 +27,17 @@ pub(crate) struct Scope {
     own: Arc<Mutex<HashSet<i32>>>,
 }
 
+/// Orphans go past this process.
+pub(crate) struct Apart(bool);
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        if self.0 {
+            let _ = nix::sys::prctl::set_child_subreaper(true);
+        }
+    }
+}
+
 /// What came of it.
 pub(crate) struct Ended {
     pub(crate) killed: u64,
@@ -50,7 +61,12 @@ impl Scope {
         Ok(child)
     }
 
-    /// A supervisor or a detached process of this front.
+    /// Orphans go past this process for as long as the result lives. For a start that makes one on purpose.
+    pub(crate) fn let_orphans_go(&self) -> Apart {
+        Apart(self.adopts && nix::sys::prctl::set_child_subreaper(false).is_ok())
+    }
+
+    /// A supervisor of this front.
     pub(crate) fn remember(&self, pid: i32) {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).insert(pid);
     }

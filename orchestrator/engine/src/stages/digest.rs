@@ -11,7 +11,7 @@ use futures::stream::FuturesUnordered;
 use tokio::sync::{Notify, OnceCell, oneshot};
 
 use super::banner::seconds;
-use super::stage::{Ran, Render, Stage, StageEnd, StageReport, Work};
+use super::stage::{AtTurn, Ran, Render, Stage, StageEnd, StageReport, Work};
 use crate::process::{
     Bounds, Cap, Captured, Channel, Command, Containment, Deadline, End, Engine, Grace, Leftover, Session,
     StartError, Stopper,
@@ -189,6 +189,10 @@ impl Ground<'_> {
         let started = Instant::now();
         let mut report = match stage.work {
             Work::Function(function) => self.call(stage.name, stage.bound, function).await,
+            Work::AtTurn(function) => {
+                let report = StageReport::new(stage.name, StageEnd::Done, Duration::ZERO);
+                StageReport { at_turn: Some(AtTurn(function)), ..report }
+            }
             Work::Command { command, render } => self.command(stage.name, stage.bound, command, render).await,
         };
         report.elapsed = started.elapsed();
@@ -354,6 +358,9 @@ impl Books {
     fn enter(&mut self, index: usize, report: StageReport, progress: &mut impl FnMut(Progress<'_>)) {
         self.reports[index] = Some(report);
         while let Some(Some(report)) = self.reports.get_mut(self.turn) {
+            if let Some(at_turn) = report.at_turn.take() {
+                report.text = at_turn.text().unwrap_or_default();
+            }
             let fits = report.text.floor_char_boundary(self.left_bytes);
             // Once something was cut nothing follows: the rest would stand in the wrong place.
             self.left_bytes = if fits < report.text.len() { 0 } else { self.left_bytes - fits };

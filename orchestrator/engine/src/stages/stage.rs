@@ -24,6 +24,9 @@ pub enum Work {
     /// By a function, on a thread of its own: a file system that hangs holds up that thread and nobody else.
     /// `None`: it has nothing to say. A panic is a failed stage.
     Function(Box<dyn FnOnce() -> Option<String> + Send>),
+    /// By a function at the stage's turn, when everything before it has been said: for what may have changed meanwhile. It
+    /// looks and does not wait: past a second it has nothing to say.
+    AtTurn(Box<dyn FnOnce() -> Option<String> + Send>),
     /// By a command. What it came to goes through `render`, a non-zero exit included.
     Command {
         /// The command.
@@ -37,6 +40,7 @@ impl std::fmt::Debug for Work {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Function(_) => f.write_str("Function"),
+            Self::AtTurn(_) => f.write_str("AtTurn"),
             Self::Command { command, .. } => f.debug_tuple("Command").field(command).finish(),
         }
     }
@@ -84,10 +88,39 @@ pub struct StageReport {
     pub elapsed: Duration,
     /// What became of its command, if it has one that ran.
     pub outcome: Option<Outcome>,
+    /// What its text will be made by.
+    pub(crate) at_turn: Option<AtTurn>,
+}
+
+/// A function that makes a text at a stage's turn.
+pub(crate) struct AtTurn(pub(crate) Box<dyn FnOnce() -> Option<String> + Send>);
+
+impl std::fmt::Debug for AtTurn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AtTurn")
+    }
+}
+
+impl AtTurn {
+    /// How long it may look. A file system that hangs holds up its thread and, for so long, the stages behind it.
+    const BOUND: Duration = Duration::from_secs(1);
+
+    pub(crate) fn text(self) -> Option<String> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::Builder::new()
+            .name("stage at its turn".to_owned())
+            .spawn(move || {
+                let text = std::panic::catch_unwind(std::panic::AssertUnwindSafe(self.0));
+                // The receiver may have given up.
+                let _ = sender.send(text.ok().flatten());
+            })
+            .ok()?;
+        receiver.recv_timeout(Self::BOUND).ok().flatten()
+    }
 }
 
 impl StageReport {
     pub(crate) fn new(name: String, end: StageEnd, elapsed: Duration) -> Self {
-        Self { name, end, text: String::new(), missing_bytes: 0, elapsed, outcome: None }
+        Self { name, end, text: String::new(), missing_bytes: 0, elapsed, outcome: None, at_turn: None }
     }
 }

@@ -81,6 +81,12 @@ pub(super) fn run(arguments: &Arguments, surroundings: &Surroundings) -> Result<
             Claim::NotWritable(why) | Claim::Invisible(why) => {
                 return Err(Failure::new(format!("{}: cannot take over: {why}", state.path().display())));
             }
+            Claim::Sweeping => {
+                return Err(Failure::new(
+                    "a sweep is at work for the session before; `dogwatch network wait` waits for its end"
+                        .to_owned(),
+                ));
+            }
             Claim::Contended => {
                 return Err(Failure::new("sessions are just opening; try again".to_owned()));
             }

@@ -19,6 +19,7 @@ mod helm;
 mod hook;
 mod init;
 mod install;
+mod network;
 mod op;
 mod open;
 mod run;
@@ -58,6 +59,7 @@ enum Command {
     Status(status::Arguments),
     Trust(trust::Arguments),
     Helm(helm::Arguments),
+    Network(network::Arguments),
     Run(run::Arguments),
     /// Answer a harness at one of its lifecycle moments (see `dogwatch hook --help`)
     // Its words are read before the parser is built; this line is for the list of commands.
@@ -80,6 +82,7 @@ impl Command {
             Command::Open(arguments) => return open::run(arguments),
             Command::Run(arguments) => return run::run(arguments),
             Command::Helm(arguments) => return helm::run(arguments, &Surroundings::look()?),
+            Command::Network(arguments) => return network::run(arguments, &Surroundings::look()?),
             Command::Op(arguments) => return op::run(arguments, &Surroundings::look()?),
             Command::Hook { words } => return Ok(hook::run(words)),
         }

@@ -1,6 +1,7 @@
 //! `dogwatch open`: the digest of a session open, for a person in a terminal or an agent that was asked to run it.
 
 use std::io::{IsTerminal, Write, stderr, stdout};
+use std::path::Path;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,11 +17,13 @@ use tokio::sync::mpsc;
 use super::style::Style;
 use super::{Failure, write_error};
 use crate::config::{self, Seconds};
+use crate::deferred;
 use crate::digest::document;
 use crate::digest::ground::Ground;
-use crate::digest::plan::Facts;
+use crate::digest::plan::{AtTurn, Facts};
 use crate::digest::run::{Opening, Step, Told, milliseconds};
 use crate::env;
+use crate::home::network;
 use crate::home::root::find_root;
 use crate::home::state::Folder;
 use crate::home::welcome;
@@ -101,6 +104,8 @@ impl Session {
             When::Never => false,
         };
         let welcomed = welcome::was_given(env::state_folder().as_deref());
+        let network =
+            home.clone().map(|home| AtTurn::new(move || deferred::stage_text(&look(&home)?, &[], false)));
         let opening = Opening {
             ground: Arc::new(Ground {
                 root: root.path,
@@ -111,7 +116,7 @@ impl Session {
                 in_terminal,
             }),
             config: config.digest,
-            facts: Facts::default(),
+            facts: Facts { network, ..Facts::default() },
             notes,
             deadline,
             welcomed,
@@ -210,6 +215,12 @@ impl Session {
             write_error(&format!("the digest is not kept in the home: {error}"));
         }
     }
+}
+
+/// The newest run of the network checks.
+fn look(home: &Path) -> Option<network::Run> {
+    let state = Folder::open_state_of(home).ok()??;
+    network::look(&state, jiff::Timestamp::now()).ok()
 }
 
 /// Resolves to the first signal that asks for an end.

@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use super::{Failure, Surroundings, write_out};
-use crate::config::{self, Loaded, Program, printable};
+use crate::config::{self, Config, Loaded, Program, printable};
 use crate::harness::ancestry::Ancestry;
 use crate::home::root::{HOME, find_root};
 use crate::home::trust::{TrustState, Trusted};
+use crate::text::redact;
 
 /// Show the programs that this project's config names, and allow them to run.
 ///
-/// A config names programs that run at every session open. Until a person has trusted the config as it stands, nothing
+/// A config names programs that run at every session open or, as checks of the network, beside it. Until a person has trusted the config as it stands, nothing
 /// in it counts, and any change of it asks again. The programs themselves can change without that: trusting a config is
 /// trusting its programs at every later state of theirs.
 ///
@@ -61,7 +62,7 @@ pub(super) fn run(
     };
 
     let mut text = format!("{}\n", printable(&file.display().to_string(), usize::MAX));
-    let names_any = list_programs(&loaded.config.digest, &mut text);
+    let names_any = list_programs(&loaded.config, &mut text);
     if arguments.show {
         text.push_str(match trusted.state_of(&root.path, &sha256) {
             TrustState::Trusted => "It is trusted.\n",
@@ -110,13 +111,22 @@ fn refuse_problems(loaded: &Loaded) -> Result<(), Failure> {
 }
 
 /// Lists every program that the config names; whether there is any.
-fn list_programs(digest: &config::Digest, text: &mut String) -> bool {
+fn list_programs(config: &Config, text: &mut String) -> bool {
+    let (digest, network) = (&config.digest, &config.network);
     let mut programs: Vec<(String, Program)> = Vec::new();
     if let Some(external) = &digest.external {
         programs.push(("the digest".to_owned(), Program::Argv(external.command.clone())));
     }
     for stage in &digest.stages {
         programs.push((format!("the stage {}", stage.name), stage.program.clone()));
+    }
+    for check in &network.checks {
+        let change = if check.sweep { ", which changes something" } else { "" };
+        programs.push((format!("the network check {}{change}", check.name), check.program.clone()));
+    }
+    if !network.built_in.is_empty() {
+        let ids: Vec<&str> = network.built_in.iter().map(|check| check.id()).collect();
+        let _ = writeln!(text, "It has dogwatch ask the network: {}.", ids.join(", "));
     }
     if programs.is_empty() {
         text.push_str("It names no program.\n");
@@ -127,13 +137,13 @@ fn list_programs(digest: &config::Digest, text: &mut String) -> bool {
         let _ = writeln!(text, "  {what}:");
         match program {
             Program::Argv(argv) => {
-                let words: Vec<String> = argv.iter().map(|word| shell_word(word)).collect();
+                let words: Vec<String> = argv.iter().map(|word| shell_word(&redact(word))).collect();
                 let _ = writeln!(text, "    {}", words.join(" "));
             }
             Program::Shell(line) => {
                 text.push_str("    /bin/sh -c\n");
                 for line in line.lines() {
-                    let _ = writeln!(text, "    | {}", printable(line, usize::MAX));
+                    let _ = writeln!(text, "    | {}", printable(&redact(line), usize::MAX));
                 }
             }
         }
@@ -141,7 +151,7 @@ fn list_programs(digest: &config::Digest, text: &mut String) -> bool {
     true
 }
 
-/// The word as a shell would have to be given it, whole, with what would not show made visible.
+/// The word as a shell would have to be given it, with what would not show made visible.
 fn shell_word(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:=@%+,-".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
@@ -172,6 +182,15 @@ command = """
 ./lint --fast
 It is trusted.
 """
+[network]
+built_in = ["remote"]
+[[network.check]]
+name = "releases"
+command = ["./releases", "--new"]
+[[network.check]]
+name = "sweep"
+command = "git fetch --prune"
+sweep = true
 "#;
 
     /// A person's home folder with a project in it, seen from a terminal.
@@ -210,6 +229,7 @@ It is trusted.
         let (_scratch, surroundings) = project(CONFIG);
         insta::assert_snapshot!(trust(false, &surroundings).unwrap(), @r#"
     <home>/project/.dogwatch/config.toml
+    It has dogwatch ask the network: remote.
     It names these programs:
       the stage tickets:
         ./tickets --of 'it'\''s me' '\u{1b}[2K\u{202e}' ''
@@ -217,6 +237,11 @@ It is trusted.
         /bin/sh -c
         | ./lint --fast
         | It is trusted.
+      the network check releases:
+        ./releases --new
+      the network check sweep, which changes something:
+        /bin/sh -c
+        | git fetch --prune
     Trusting this config is trusting these programs at every later state of theirs. A change of the config asks again; a change of the programs does not.
     Trusted. Recorded in <home>/state/dogwatch/trusted
     "#);
@@ -254,6 +279,23 @@ It is trusted.
     fn an_external_digest_is_shown() {
         let (_scratch, surroundings) = project("[digest]\ncommand = [\"./digest\"]\n");
         assert!(trust(true, &surroundings).unwrap().contains("the digest:\n    ./digest\n"));
+    }
+
+    #[test]
+    fn credentials_of_command_lines_are_not_shown() {
+        let (_scratch, surroundings) = project(
+            r#"
+[[digest.stage]]
+name = "a"
+command = ["curl", "https://user:s3cret@host.invalid/?token=s3cret"]
+[[network.check]]
+name = "b"
+command = "curl 'https://s3cret@host.invalid/'"
+"#,
+        );
+        let shown = trust(true, &surroundings).unwrap();
+        assert!(shown.contains("curl 'https://***@host.invalid/?token=***'\n"), "{shown}");
+        assert!(shown.contains("| curl 'https://***@host.invalid/'\n"), "{shown}");
     }
 
     /// A chain of one process above this one.

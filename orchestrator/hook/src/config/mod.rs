@@ -11,12 +11,14 @@ use crate::home::scope::ScopeRules;
 use crate::home::trust::{TrustState, Trusted};
 
 mod built_in;
+mod network;
 mod problem;
 mod reader;
 mod schema;
 mod seconds;
 
 pub use built_in::BuiltIn;
+pub use network::{BuiltInCheck, Check, Network};
 pub use problem::{Position, Problem};
 pub use seconds::Seconds;
 
@@ -32,6 +34,8 @@ const LIMIT_BYTES: u64 = 1024 * 1024;
 pub struct Config {
     /// `[digest]`.
     pub digest: Digest,
+    /// `[network]`.
+    pub network: Network,
     /// `[scope]`.
     pub scope: ScopeRules,
     /// `[operational]`.
@@ -104,7 +108,7 @@ impl Stage {
     pub const DEADLINE: Seconds = Seconds::fixed(5);
 }
 
-/// What a stage runs.
+/// What a stage or a check runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
     /// A program and its arguments; never empty.

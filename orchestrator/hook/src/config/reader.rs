@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::problem::{Position, Problem, printable};
+use crate::text::redact;
 
 /// Past so many problems no more are kept: nobody reads them, and the file may be hostile.
 const MOST_PROBLEMS: usize = 100;
@@ -92,7 +93,8 @@ impl Report<'_> {
 
     fn tell_unknown(&mut self) {
         for Unknown { offset, path, key, kind, known } in std::mem::take(&mut self.unknown) {
-            // Of a table it is the line that begins it, of a key that of the outermost table that has one.
+            // Of a table it is the line that begins it, of a key that of the outermost table that has one, a table of the
+            // same family before others.
             let begins = |line: &&str| {
                 let names = line.trim_matches(['[', ']']);
                 names
@@ -102,7 +104,9 @@ impl Report<'_> {
             let mut lines = self.tables.iter().map(|(line, _)| line.as_str());
             let table = if kind == "table" { lines.find(begins) } else { None };
             let holders = self.tables.iter().filter(|(_, keys)| keys.contains(&key.as_str()));
-            let advice = match (table, holders.min_by_key(|(line, _)| line.len())) {
+            let family =
+                |line: &str| line.trim_matches(['[', ']']).split('.').next() == path.split('.').next();
+            let advice = match (table, holders.min_by_key(|(line, _)| (!family(line), line.len()))) {
                 (Some(line), _) => format!("did you mean {line}?"),
                 (None, Some((line, _))) => format!("put it below {line}"),
                 (None, None) => suggestion(&key, &known),
@@ -340,7 +344,7 @@ pub(super) fn suggestion(word: &str, known: &[&str]) -> String {
 /// What a value is, for a message.
 fn found(value: &Value) -> String {
     match value {
-        Value::String(text) => format!("the text \"{}\"", printable(text.value(), 40)),
+        Value::String(text) => format!("the text \"{}\"", printable(&redact(text.value()), 40)),
         Value::Integer(number) => format!("the number {}", number.value()),
         Value::Float(number) => format!("the number {}", number.value()),
         Value::Boolean(truth) => truth.value().to_string(),

@@ -8,17 +8,20 @@ use super::problem::printable;
 use super::reader::{Parsed, Table, Wrong, suggestion};
 use crate::text::operational;
 
-use super::{BuiltIn, Config, Digest, External, On, Program, Seconds, Stage};
+use super::{BuiltIn, BuiltInCheck, Check, Config, Digest, External, Network, On, Program, Seconds, Stage};
 
 /// The most `[[digest.stage]]` tables, and ids in `digest.stages`.
 const MOST_STAGES: usize = 64;
-/// The most characters of a stage's name.
+/// The most `[[network.check]]` tables.
+const MOST_CHECKS: usize = 32;
+/// The most characters of the name of a stage or a check.
 const LONGEST_NAME: usize = 64;
 
 /// Reads the whole document.
 pub(super) fn config(top: &mut Table<'_, '_>) -> Config {
     let mut config = Config::default();
     top.table("digest", |table| digest(table, &mut config.digest));
+    top.table("network", |table| network(table, &mut config.network));
     top.table("scope", |table| {
         let scope = &mut config.scope;
         set(
@@ -89,19 +92,51 @@ fn stage(table: &mut Table<'_, '_>, names: &mut Vec<String>) -> Option<Stage> {
     Some(Stage { name: name?, program: program?, deadline, on })
 }
 
+fn network(table: &mut Table<'_, '_>, network: &mut Network) {
+    set(&mut network.deadline, table.value("deadline", seconds));
+    let chosen = table.value("built_in", |value| each(value, "built-in checks", built_in_check));
+    if let Some(twice) = chosen.as_deref().and_then(first_repeated) {
+        table.refuse("built_in", format!("\"{twice}\" is there twice"));
+    }
+    set(&mut network.built_in, chosen);
+    let mut names = Vec::new();
+    network.checks = table.tables("check", "name", MOST_CHECKS, |table| check(table, &mut names));
+}
+
+fn check(table: &mut Table<'_, '_>, names: &mut Vec<String>) -> Option<Check> {
+    let name = table.required("name", name);
+    let program = table.required("command", program);
+    let sweep = table.value("sweep", truth).unwrap_or_default();
+    let min_interval = table.value("min_interval", seconds).unwrap_or(Check::MIN_INTERVAL);
+    if let Some(name) = &name {
+        if BuiltInCheck::from_id(name).is_some() {
+            table.refuse("name", format!("\"{name}\" is a built-in check; expected a name of its own"));
+        }
+        if names.contains(name) {
+            table.refuse("name", format!("another check is named \"{name}\""));
+        }
+        names.push(name.clone());
+    }
+    Some(Check { name: name?, program: program?, sweep, min_interval })
+}
+
 fn set<T>(field: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *field = value;
     }
 }
 
-fn first_repeated(ids: &[String]) -> Option<&String> {
+fn first_repeated<T: PartialEq>(ids: &[T]) -> Option<&T> {
     ids.iter().enumerate().find(|(at, id)| ids[..*at].contains(id)).map(|(_, id)| id)
 }
 
 fn seconds(value: &Value) -> Parsed<Seconds> {
     let seconds = value.as_integer().and_then(|number| u32::try_from(number).ok()).and_then(Seconds::new);
     seconds.ok_or_else(|| vec![Wrong::value(value, "whole seconds from 1 to 86400")])
+}
+
+fn truth(value: &Value) -> Parsed<bool> {
+    value.as_bool().ok_or_else(|| vec![Wrong::value(value, "true or false")])
 }
 
 fn on(value: &Value) -> Parsed<On> {
@@ -114,10 +149,23 @@ fn on(value: &Value) -> Parsed<On> {
 }
 
 fn built_in(value: &Value) -> Parsed<BuiltIn> {
-    let Some(id) = value.as_str() else { return Err(vec![Wrong::value(value, "a built-in stage")]) };
-    BuiltIn::from_id(id).ok_or_else(|| {
-        let suggestion = suggestion(id, &BuiltIn::ALL.map(BuiltIn::id));
-        let message = format!("\"{}\" is no built-in stage; {suggestion}", printable(id, 40));
+    one_of(value, "built-in stage", &BuiltIn::ALL.map(BuiltIn::id), BuiltIn::from_id)
+}
+
+fn built_in_check(value: &Value) -> Parsed<BuiltInCheck> {
+    one_of(value, "built-in check", &BuiltInCheck::ALL.map(BuiltInCheck::id), BuiltInCheck::from_id)
+}
+
+/// One of the things that dogwatch brings along, by its id.
+fn one_of<T>(
+    value: &Value,
+    what: &str,
+    known: &[&str],
+    from_id: impl FnOnce(&str) -> Option<T>,
+) -> Parsed<T> {
+    let Some(id) = value.as_str() else { return Err(vec![Wrong::value(value, &format!("a {what}"))]) };
+    from_id(id).ok_or_else(|| {
+        let message = format!("\"{}\" is no {what}; {}", printable(id, 40), suggestion(id, known));
         vec![Wrong { index: None, span: value.span(), message }]
     })
 }

@@ -25,6 +25,8 @@ fn an_empty_config_is_the_defaults() {
     assert_eq!(config(""), Config::default());
     assert_eq!(config("# nothing\n[digest]\n"), Config::default());
     assert_eq!(Config::default().digest.deadline, Seconds::new(120).unwrap());
+    let nothing = Network { deadline: Seconds::new(120).unwrap(), built_in: vec![], checks: vec![] };
+    assert_eq!(config("[network]\n").network, nothing);
 }
 
 #[test]
@@ -44,8 +46,33 @@ fn every_key_is_read() {
         [[digest.stage]]
         name = "tickets"
         command = "tickets | head -n 3"
+
+        [network]
+        deadline = 60
+        built_in = ["gh-auth", "remote"]
+
+        [[network.check]]
+        name = "releases"
+        command = ["./releases", "--new"]
+        sweep = true
+        min_interval = 3600
+
+        [[network.check]]
+        name = "lint"
+        command = "curl -sf https://example.invalid"
         "#,
     );
+    let network = config.network;
+    assert_eq!(network.deadline, Seconds::new(60).unwrap());
+    assert_eq!(network.built_in, [BuiltInCheck::GhAuth, BuiltInCheck::Remote]);
+    let [releases, lint] = &network.checks[..] else { panic!("two checks") };
+    assert_eq!(releases.name, "releases");
+    assert_eq!(releases.program.argv(), ["./releases", "--new"]);
+    assert!(releases.sweep);
+    assert_eq!(releases.min_interval, Seconds::new(3600).unwrap());
+    assert_eq!(lint.program.argv(), ["/bin/sh", "-c", "curl -sf https://example.invalid"]);
+    assert!(!lint.sweep);
+    assert_eq!(lint.min_interval, Seconds::new(900).unwrap());
     let digest = config.digest;
     assert_eq!(digest.deadline, Seconds::new(30).unwrap());
     assert_eq!(digest.drop, [BuiltIn::Capabilities, BuiltIn::NextStep]);
@@ -91,7 +118,7 @@ fn unknown_keys_are_errors_with_a_suggestion() {
 #[test]
 fn keys_that_resemble_nothing_are_told_what_there_is() {
     insta::assert_snapshot!(messages("zebra = 1\n[digest]\nxylophone = 3\n"), @r#"
-    .dogwatch/config.toml:1:1: zebra: unknown key; expected one of digest, scope, operational
+    .dogwatch/config.toml:1:1: zebra: unknown key; expected one of digest, network, scope, operational
     .dogwatch/config.toml:3:1: digest.xylophone: unknown key; expected one of deadline, drop, command, stages, stage
     "#);
 }
@@ -196,6 +223,77 @@ fn keys_that_do_not_go_together_are_refused() {
     .dogwatch/config.toml:2:1: digest.command: either one external digest or [[digest.stage]], not both
     .dogwatch/config.toml:3:1: digest.stages: "a" is there twice
     "#);
+}
+
+#[test]
+fn checks_say_which_of_them_is_wrong() {
+    insta::assert_snapshot!(messages(r#"
+[network]
+deadline = 0
+built_in = ["remote", "gh-aut", 3, "zzz"]
+interval = 3
+
+[[network.check]]
+command = ["a"]
+
+[[network.check]]
+name = "remote"
+command = []
+
+[[network.check]]
+name = "twin"
+command = 3
+sweep = "yes"
+min_interval = 1.5
+
+[[network.check]]
+name = "twin"
+command = "a"
+deadline = 3
+on = "full"
+"#), @r#"
+    .dogwatch/config.toml:3:12: network.deadline: expected whole seconds from 1 to 86400, found the number 0
+    .dogwatch/config.toml:4:23: network.built_in[1]: "gh-aut" is no built-in check; did you mean "gh-auth"?
+    .dogwatch/config.toml:4:33: network.built_in[2]: expected a built-in check, found the number 3
+    .dogwatch/config.toml:4:36: network.built_in[3]: "zzz" is no built-in check; expected one of remote, gh-auth
+    .dogwatch/config.toml:5:1: network.interval: unknown key; expected one of deadline, built_in, check
+    .dogwatch/config.toml:7:1: network.check[0].name: missing
+    .dogwatch/config.toml:11:1: network.check "remote": name: "remote" is a built-in check; expected a name of its own
+    .dogwatch/config.toml:12:11: network.check "remote": command: expected a program and its arguments, found an empty array
+    .dogwatch/config.toml:16:11: network.check "twin": command: expected an array of a program and its arguments, or one line for /bin/sh, found the number 3
+    .dogwatch/config.toml:17:9: network.check "twin": sweep: expected true or false, found the text "yes"
+    .dogwatch/config.toml:18:16: network.check "twin": min_interval: expected whole seconds from 1 to 86400, found the number 1.5
+    .dogwatch/config.toml:21:1: network.check "twin": name: another check is named "twin"
+    .dogwatch/config.toml:23:1: network.check "twin": deadline: unknown key; put it below [network]
+    .dogwatch/config.toml:24:1: network.check "twin": on: unknown key; put it below [[digest.stage]]
+    "#);
+    insta::assert_snapshot!(messages("[network]\nbuilt_in = [\"remote\", \"remote\"]\n"), @r#".dogwatch/config.toml:2:1: network.built_in: "remote" is there twice"#);
+}
+
+#[test]
+fn a_check_that_stands_in_the_wrong_place_is_told_where_it_belongs() {
+    insta::assert_snapshot!(messages("[[network.checks]]\nname = \"a\"\n"), @".dogwatch/config.toml:1:11: network.checks: unknown table; did you mean [[network.check]]?");
+    insta::assert_snapshot!(messages("[network]\nchecks = [{ name = \"a\" }]\n"), @r#".dogwatch/config.toml:2:1: network.checks: unknown key; did you mean "check"?"#);
+    insta::assert_snapshot!(messages("[[check]]\nname = \"a\"\n[[digest.checks]]\nname = \"a\"\n"), @r#"
+    .dogwatch/config.toml:1:3: check: unknown table; did you mean [[network.check]]?
+    .dogwatch/config.toml:3:10: digest.checks: unknown table; did you mean [[network.check]]?
+    "#);
+    insta::assert_snapshot!(messages("[network.check]\nname = \"a\"\n"), @".dogwatch/config.toml:1:10: network.check: expected tables, each below a line [[network.check]], found a table");
+    insta::assert_snapshot!(messages("[[network]]\n"), @".dogwatch/config.toml:1:3: network: expected a table, found an array of tables");
+    insta::assert_snapshot!(messages("built_in = []\n[network]\nsweep = true\n[[digest.stage]]\nname = \"a\"\ncommand = \"b\"\nmin_interval = 3\n"), @r#"
+    .dogwatch/config.toml:1:1: built_in: unknown key; put it below [network]
+    .dogwatch/config.toml:3:1: network.sweep: unknown key; put it below [[network.check]]
+    .dogwatch/config.toml:7:1: digest.stage "a": min_interval: unknown key; put it below [[network.check]]
+    "#);
+    insta::assert_snapshot!(messages("[[network.stage]]\nname = \"a\"\n"), @".dogwatch/config.toml:1:11: network.stage: unknown table; did you mean [[digest.stage]]?");
+}
+
+#[test]
+fn more_than_32_checks_are_refused() {
+    let check = |n| format!("[[network.check]]\nname = \"c{n}\"\ncommand = \"true\"\n");
+    let checks = |count: usize| (0..count).map(check).collect::<String>();
+    assert_eq!(config(&checks(32)).network.checks.len(), 32);
+    insta::assert_snapshot!(messages(&checks(33)), @".dogwatch/config.toml:97:1: network.check: expected at most 32 of them, found 33");
 }
 
 #[test]
@@ -310,6 +408,10 @@ fn nearly_a_config() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "[digest]\n",
         "[[digest.stage]]\n",
+        "[network]\n",
+        "[[network.check]]\n",
+        "built_in",
+        "sweep",
         "digest",
         ".",
         "deadline",

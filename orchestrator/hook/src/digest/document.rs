@@ -1,5 +1,6 @@
 //! The digest as a text: a first line that says what it is, notes, a section per stage, the banner.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use super::ground::Ground;
 use super::plan::Kind;
 use crate::config::{Loaded, Seconds};
 use crate::home::trust::TrustState;
-use crate::text::line;
+use crate::text::{line, redact, redact_cut};
 
 /// The knob that gives a digest more time.
 const KNOB: &str =
@@ -52,9 +53,15 @@ pub fn notes(loaded: &Loaded, trust: Option<TrustState>, environment: Option<Str
     notes.iter().map(|note| line(note)).collect()
 }
 
+/// What a stage said, without credentials: whatever it read, it does not tell them.
+pub fn said(stage: &StageReport) -> Cow<'_, str> {
+    let text = stage.text.trim_end();
+    if stage.missing_bytes > 0 { redact_cut(text) } else { redact(text) }
+}
+
 /// A stage's section; nothing if it has nothing to say.
 pub fn section(stage: &StageReport) -> Option<String> {
-    let text = stage.text.trim_end();
+    let text = said(stage);
     (!text.is_empty()).then(|| format!("\n## {}\n{text}\n", stage.name))
 }
 

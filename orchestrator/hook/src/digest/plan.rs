@@ -11,7 +11,7 @@ use dogwatch_engine::stages::{Ran, Stage, Work};
 use super::ground::Ground;
 use super::{capabilities, follow_ups, next_step, orientation, profile, repository};
 use crate::config::{self, BuiltIn, On, Seconds};
-use crate::text::{clean_bytes, line_bytes};
+use crate::text::{clean_bytes, line, line_bytes, redact, redact_cut};
 
 /// The bound of a built-in stage.
 const BUILT_IN: Seconds = config::Stage::DEADLINE;
@@ -47,6 +47,23 @@ pub enum Kind {
     AfterCompact,
 }
 
+/// A text that is made when its stage's turn comes, because it may have changed by then.
+#[derive(Clone)]
+pub struct AtTurn(Arc<dyn Fn() -> Option<String> + Send + Sync>);
+
+impl AtTurn {
+    /// By this function, which looks and does not wait.
+    pub fn new(text: impl Fn() -> Option<String> + Send + Sync + 'static) -> AtTurn {
+        AtTurn(Arc::new(text))
+    }
+}
+
+impl std::fmt::Debug for AtTurn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AtTurn")
+    }
+}
+
 /// What is known of the session, found out before the stages start.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
@@ -56,6 +73,10 @@ pub struct Facts {
     pub read_only: Option<String>,
     /// What the stage `instructions` says: whole files that have drifted.
     pub instructions: Option<String>,
+    /// What the stage `wakes` says: results that waited.
+    pub wakes: Option<String>,
+    /// What the stage `network` says when its turn comes.
+    pub network: Option<AtTurn>,
     /// What the stage `work` says: the other sessions.
     pub work: Option<String>,
     /// Whether the reader is shown what the project brings without us.
@@ -142,6 +163,8 @@ fn built_in(
     };
     let work = match stage {
         BuiltIn::Instructions => known(&facts.instructions),
+        BuiltIn::Wakes => known(&facts.wakes),
+        BuiltIn::Network => facts.network.clone().map(|AtTurn(text)| Work::AtTurn(Box::new(move || text()))),
         BuiltIn::Work => known(&facts.work),
         BuiltIn::Orientation => function(orientation::text),
         BuiltIn::FollowUps => function(follow_ups::text),
@@ -156,9 +179,8 @@ fn built_in(
             })))
         }
         BuiltIn::NextStep => function(next_step::text),
-        // Who is in charge is said where it matters: above everything, and only to those who are not. Nothing waits and
-        // nothing is deferred yet.
-        BuiltIn::Helm | BuiltIn::Wakes | BuiltIn::Network => None,
+        // Who is in charge is said where it matters: above everything, and only to those who are not.
+        BuiltIn::Helm => None,
     };
     Some(Stage { name: stage.id().to_owned(), bound: deadline(BUILT_IN), work: work? })
 }
@@ -223,23 +245,44 @@ pub fn project_command(root: &Path, argv: &[impl AsRef<OsStr>]) -> Command {
     without_secrets(Command::new(program).args(args)).current_dir(root)
 }
 
-fn without_secrets(command: Command) -> Command {
+/// A command without the calling harness's provider keys and messaging tokens.
+pub fn without_secrets(command: Command) -> Command {
     HARNESS_SECRETS.iter().fold(command, Command::env_remove)
 }
 
 /// What a project's stage printed, and how it failed if it did.
 fn said(name: &str, captured: &Captured) -> Option<String> {
-    let mut text = clean_bytes(&captured.stdout).trim_end().to_owned();
+    let text = clean_bytes(&captured.stdout);
+    let is_whole = is_whole(&captured.stdout, captured.outcome.stdout_bytes, &captured.outcome);
+    let text = if is_whole { redact(&text) } else { redact_cut(&text) };
+    let mut text = text.trim_end().to_owned();
     let failure = how_it_failed(&captured.outcome);
     if let Some(failure) = failure {
-        let last = captured.stderr.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
-        let why = last.map(|line| format!(": {}", line_bytes(line))).unwrap_or_default();
+        let last = last_line(&captured.stderr, &captured.outcome);
+        let why = last.map(|line| format!(": {line}")).unwrap_or_default();
         if !text.is_empty() {
             text.push('\n');
         }
         text.extend(["[", name, ": ", &failure, &why, "]"]);
     }
     (!text.is_empty()).then_some(text)
+}
+
+/// Whether a program ended by itself, and thus finished the word that it was writing.
+pub fn has_ended(outcome: &Outcome) -> bool {
+    outcome.end == End::Exited
+}
+
+fn is_whole(kept: &[u8], bytes: u64, outcome: &Outcome) -> bool {
+    has_ended(outcome) && kept.len() as u64 == bytes
+}
+
+/// The last line that a program wrote to stderr, of which this was kept.
+pub fn last_line(stderr: &[u8], outcome: &Outcome) -> Option<String> {
+    let text = clean_bytes(stderr);
+    let text =
+        if is_whole(stderr, outcome.stderr_bytes, outcome) { redact(&text) } else { redact_cut(&text) };
+    text.lines().map(line).rfind(|line| !line.is_empty())
 }
 
 /// How a program failed that ended by itself, in words; `None` if it did not. One that the end of the whole stopped is

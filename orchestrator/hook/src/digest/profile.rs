@@ -5,7 +5,7 @@ use std::io::Read;
 use super::ground::Ground;
 use super::unreadable::unreadable;
 use crate::home::read::{self, ReadError};
-use crate::text::{clean, cut_bytes, line};
+use crate::text::{clean, cut_bytes, line, redact, redact_cut};
 
 /// How much of the profile is shown.
 const SHOWN_BYTES: usize = 4 * 1024;
@@ -60,6 +60,7 @@ fn shown(name: &str, bytes: &[u8]) -> Result<Option<String>, ReadError> {
         Err(_) => return Err(ReadError::NotText),
     };
     let cleaned = clean(text);
+    let cleaned = if more { redact_cut(&cleaned) } else { redact(&cleaned) };
     let body = cut_bytes(cleaned.trim(), SHOWN_BYTES).trim_end();
     if body.is_empty() {
         return Ok(None);

@@ -13,7 +13,7 @@ use super::document;
 use super::ground::Ground;
 use super::plan::{self, Facts};
 use crate::config::{self, Seconds};
-use crate::text::{Cleaner, Part, line_bytes};
+use crate::text::{Cleaner, Part, line};
 
 /// The name of the one part of a project's own digest.
 const EXTERNAL: &str = "digest";
@@ -163,7 +163,7 @@ impl Opening {
             name: stage.name.clone(),
             end: document::end_word(&stage.end),
             elapsed_ms: milliseconds(stage.elapsed),
-            text: stage.text.trim_end().to_owned(),
+            text: document::said(stage).into_owned(),
             missing_bytes: stage.missing_bytes,
         };
         Told {
@@ -198,16 +198,19 @@ impl Opening {
         };
         add("\n");
         let report = own.run(digest, interrupt, |bytes| add(&cleaner.push(bytes))).await;
-        add(&cleaner.finish());
+        // At a cut or a kill the last word may be half a credential.
+        let is_whole =
+            report.as_ref().is_ok_and(|report| report.missing_bytes == 0 && plan::has_ended(&report.outcome));
+        add(&cleaner.finish(!is_whole));
         let (end, tail, truncation, missing_bytes) = match report {
             Err(error) => {
-                add(&format!("[digest: {error}]\n"));
+                add(&format!("[digest: {}]\n", line(&error.to_string())));
                 ("failed", String::new(), None, 0)
             }
             Ok(report) => {
                 if report.truncation.is_none() && !report.outcome.success() {
-                    let why = report.stderr.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
-                    let why = why.map(|line| format!(": {}", line_bytes(line))).unwrap_or_default();
+                    let why = plan::last_line(&report.stderr, &report.outcome);
+                    let why = why.map(|line| format!(": {line}")).unwrap_or_default();
                     add(&format!(
                         "[digest: {}{why}]\n",
                         plan::how_it_failed(&report.outcome).unwrap_or_default()

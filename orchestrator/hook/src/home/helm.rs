@@ -20,6 +20,8 @@ pub use super::presence::{Liveness, Why};
 /// The name of the row.
 pub const FILE_NAME: &str = "helm.json";
 const LOCK_NAME: &str = "helm.lock";
+/// Held while a sweep runs; taken only by who has the lock of the row.
+const SWEEP_LOCK_NAME: &str = "sweep.lock";
 /// How long a session waits for its turn to claim the helm.
 const CLAIM_BOUND: Duration = Duration::from_secs(2);
 /// How long an event waits to leave its time; the next one leaves it, too.
@@ -95,6 +97,8 @@ pub enum Claim {
     NotWritable(String),
     /// Others were claiming it for the whole of the 2 s that a session waits.
     Contended,
+    /// Nobody has it, but a sweep that was started for the session that had it is still at work.
+    Sweeping,
     /// The holder cannot be seen from here, or the session's own harness cannot. Says why.
     Invisible(String),
 }
@@ -199,6 +203,35 @@ pub fn touch(state: &Folder, me: &Me, now: Timestamp) {
     }
 }
 
+/// A sweep is at work: as long as this lives, nobody takes the helm over. The kernel takes it back from one that is killed.
+#[derive(Debug)]
+pub struct Sweep {
+    _lock: Lock,
+}
+
+/// Holds the helm off against takeover for a sweep, if it is still the one that the sweep was started for. Nobody waits
+/// for it longer than for a claim.
+///
+/// # Errors
+/// Why the sweep may not start, as a clause.
+pub fn hold_for_sweep(state: &Folder, helm: &HelmIdentity) -> Result<Sweep, String> {
+    // Under the lock of the row, so that it cannot change between the look and the hold.
+    let lock = state.lock(LOCK_NAME, CLAIM_BOUND).map_err(|error| error.to_string())?;
+    let Some(_row) = lock else { return Err("the helm could not be asked for in time".to_owned()) };
+    let holder = read(state).map_err(|error| error.to_string())?.row();
+    if holder.is_none_or(|holder| holder.identity() != *helm) {
+        return Err("the helm has gone to another session".to_owned());
+    }
+    match state.lock(SWEEP_LOCK_NAME, Duration::ZERO).map_err(|error| error.to_string())? {
+        Some(lock) => Ok(Sweep { _lock: lock }),
+        None => Err("another sweep is at work".to_owned()),
+    }
+}
+
+fn is_swept(state: &Folder) -> Result<bool, StateError> {
+    Ok(state.look(SWEEP_LOCK_NAME)?.is_some() && state.lock(SWEEP_LOCK_NAME, Duration::ZERO)?.is_none())
+}
+
 fn claim(state: &Folder, me: &Me, now: Timestamp, by_force: bool) -> Claim {
     let me = match Asking::new(me) {
         Ok(me) => me,
@@ -241,6 +274,11 @@ fn claim(state: &Folder, me: &Me, now: Timestamp, by_force: bool) -> Claim {
             Liveness::Invisible(why) => return Claim::Invisible(unseen(&holder, &why)),
         },
     };
+    match is_swept(state) {
+        Ok(false) => {}
+        Ok(true) => return Claim::Sweeping,
+        Err(error) => return Claim::NotWritable(error.to_string()),
+    }
     let holder = me.holder(now);
     match write(state, &holder, &lock) {
         Ok(()) => Claim::Taken { holder, replaced },

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use self::outline::{Outline, Section};
 use self::walk::Place;
 use super::read::{self, ReadError};
-use crate::text::{LINE_CHARS, clean, line, shorten};
+use crate::text::{LINE_CHARS, clean, line, redact, shorten};
 
 mod outline;
 mod walk;
@@ -313,7 +313,7 @@ fn says(kept: &str) -> Option<String> {
             text.push_str(if gap { "\n\n" } else { "\n" });
         }
         gap = false;
-        text.push_str(&shorten(line, LINE_CHARS));
+        text.push_str(&shorten(&redact(line), LINE_CHARS));
     }
     Some(text)
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::rows::{self, Row};
 use super::state::{Entry, Folder};
-use super::{once, roots, stored};
+use super::{once, roots, stored, wakes};
 
 /// The most files that one session open removes.
 pub const MOST_REMOVED: usize = 50;
@@ -28,7 +28,7 @@ pub fn sweep(state: &Folder, state_folder: Option<&Path>, now: Timestamp) -> usi
         // Roots of sessions whose home is gone.
         left -= remove_old(&outside, roots::FOLDER, &[""], now, left);
     }
-    for folder in [None, Some(rows::FOLDER), Some(once::FOLDER)] {
+    for folder in [None, Some(rows::FOLDER), Some(once::FOLDER), Some(wakes::FOLDER)] {
         let removed = match folder {
             None => state.remove_abandoned(now.as_second(), left),
             Some(name) => state.open_sub(name).and_then(|folder| {

@@ -94,6 +94,18 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// The same folder once more.
+    ///
+    /// # Errors
+    /// Where there are no descriptors left.
+    pub fn try_clone(&self) -> Result<Folder, StateError> {
+        let descriptor = self
+            .descriptor
+            .try_clone()
+            .map_err(|error| self.os("open", ".", Errno::from_raw(error.raw_os_error().unwrap_or(0))))?;
+        Ok(Folder { descriptor, path: self.path.clone() })
+    }
+
     /// Opens the `state/` folder of a home, made if it is missing. The home itself must be there and no link.
     pub fn state_of(home: &Path) -> Result<Folder, StateError> {
         let home_descriptor =

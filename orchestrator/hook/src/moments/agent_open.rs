@@ -97,7 +97,7 @@ impl AgentOpen {
     /// After the digest has been printed.
     pub fn conclude(&self, prepared: &Prepared<'_>, told: &Told, is_delivered: bool) {
         if let Some(open) = self.open() {
-            open.conclude(&prepared.0, told, is_delivered);
+            open.conclude(&prepared.0, told, is_delivered, None);
         }
     }
 

@@ -11,6 +11,7 @@ mod place;
 mod route;
 mod session;
 mod session_open;
+mod wake;
 
 use std::time::Instant;
 
@@ -82,12 +83,12 @@ fn handle_event(call: &Call, event: &Event, started: Instant, out: &mut dyn Out)
                         firing.decision = "nudge".to_owned();
                         say(call, event, kind, &Reply::Context(nudge), out).0
                     }
-                    None => answer(call, Some(event), out),
+                    None => wake::tell(call, event, home, kind, &mut firing, out),
                 }
             }
             EventKind::Reply | EventKind::BeforeCompact | EventKind::Stop => {
                 session::touch(call, event, &place, home);
-                answer(call, Some(event), out)
+                wake::tell(call, event, home, kind, &mut firing, out)
             }
         },
     };

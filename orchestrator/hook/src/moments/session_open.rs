@@ -1,6 +1,7 @@
 //! A session opens: the digest, the digest again, or a word to the model to run it.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +11,12 @@ use jiff::tz::TimeZone;
 use super::call::{Call, Out};
 use super::place::{Home, Place};
 use super::route::{Action, route};
+use super::wake::Harvest;
 use super::{answer, say, session};
-use crate::config::Seconds;
+use crate::config::{BuiltIn, Seconds};
+use crate::deferred;
 use crate::digest::ground::Ground;
-use crate::digest::plan::{self, Facts, Kind};
+use crate::digest::plan::{self, AtTurn, Facts, Kind};
 use crate::digest::run::{Opening, Step, Told};
 use crate::digest::{document, instructions};
 use crate::env;
@@ -23,7 +26,7 @@ use crate::home::homes::{Homes, Tracking};
 use crate::home::rows::Row;
 use crate::home::state::Folder;
 use crate::home::trace::Firing;
-use crate::home::{baseline, complete, retention, rows, welcome};
+use crate::home::{baseline, complete, network, retention, rows, welcome};
 use crate::text::operational;
 use crate::text::{Composition, Visible, line};
 
@@ -145,6 +148,8 @@ pub(super) struct Prepared<'a> {
     holder: Option<Holder>,
     /// Something for a person.
     pub(super) note: Option<String>,
+    /// What waited for this session, and is in its digest.
+    harvest: Harvest,
 }
 
 /// Whether this session is in charge, and if not, why.
@@ -221,26 +226,28 @@ impl<'a> Open<'a> {
         };
         let kept_at = prepared.state.and_then(|state| self.keep(state, &told));
         let mut code = 0;
+        let mut visible = None;
         if !streams {
             // A path that would not stand on its line as it is cannot be opened from there.
             let whole_at = kept_at.filter(|path| line(path) == path.as_str());
             let whole_at = whole_at.unwrap_or_else(|| format!("run `{} open`", own_command()));
-            let visible = match self.call.harness.budget {
+            let budget = match self.call.harness.budget {
                 Budget::Utf16(limit) => Visible::Utf16(limit),
                 Budget::Bytes(limit) => Visible::Bytes(limit),
                 Budget::Unlimited | Budget::Discarded => Visible::All,
             };
             let composition =
                 Composition { head: &told.head, parts: &told.parts, tail: &told.tail, whole_at: &whole_at };
-            let composed = composition.fit(visible);
+            let composed = composition.fit(budget);
             firing.truncated = composed.is_cut;
+            visible = Some(composed.text.clone());
             let reply = Reply::Context(composed.text);
             (code, is_delivered) = say(self.call, self.event, EventKind::SessionOpen, &reply, out);
         }
         if told.truncation.is_some() {
             firing.truncated = true;
         }
-        self.conclude(&prepared, &told, is_delivered);
+        self.conclude(&prepared, &told, is_delivered, visible.as_deref());
         code
     }
 
@@ -249,7 +256,11 @@ impl<'a> Open<'a> {
         let state = self.writable_state(engine).await;
         let charge = self.charge(state.as_ref().map(|state| *state).map_err(String::as_str));
         let state = state.ok();
-        let opening = self.opening(&charge, state);
+        let harvest = Harvest::default();
+        let mut opening = self.opening(&charge, state, &harvest);
+        if let (Some(state), Charge::Ours(holder)) = (state, &charge) {
+            opening.notes.extend(self.defer(engine, state, holder).await);
+        }
         let holder = match charge {
             Charge::Ours(holder) => Some(holder),
             Charge::ReadOnly(_) => None,
@@ -261,7 +272,7 @@ impl<'a> Open<'a> {
                 note = Some(format!("the proof of an earlier start cannot be removed: {error}"));
             }
         }
-        Prepared { opening, state, holder, note }
+        Prepared { opening, state, holder, note, harvest }
     }
 
     /// The state folder, if it may be written: it is there, ours, and git does not track it.
@@ -310,6 +321,10 @@ impl<'a> Open<'a> {
             Claim::NotWritable(why) => {
                 Charge::ReadOnly(format!("this home cannot be written: {}", line(&why)))
             }
+            Claim::Sweeping => Charge::ReadOnly(
+                "a sweep that was started for the session before is still at work (`dogwatch network wait` waits for it)"
+                    .to_owned(),
+            ),
             Claim::Contended => {
                 Charge::ReadOnly("many sessions open at once, and none could be asked in time".to_owned())
             }
@@ -319,7 +334,35 @@ impl<'a> Open<'a> {
         }
     }
 
-    fn opening(&self, charge: &Charge, state: Option<&Folder>) -> Opening {
+    /// Starts the checks that need the network, and returns at once; what is to be known of that.
+    async fn defer(&self, engine: &Engine, state: &Folder, holder: &Holder) -> Option<String> {
+        // After a compaction the session is told less, and has been told of these.
+        if self.kind == Kind::AfterCompact {
+            return None;
+        }
+        let network = &self.home.config.network;
+        let asked = env::network_timeout();
+        let (deadline, note) =
+            Seconds::from_environment(env::NETWORK_TIMEOUT, asked.as_deref(), network.deadline);
+        let request = deferred::Request {
+            root: &self.place.root.path,
+            git: self.place.root.git.as_ref(),
+            state,
+            helm: holder.identity(),
+            network,
+            // A session that lost only its context changes nothing.
+            sweeps: self.kind == Kind::Full,
+            deadline,
+            now: self.place.now,
+        };
+        match deferred::start(engine, &request).await {
+            Ok(deferred::Started::Nothing) => None,
+            Ok(deferred::Started::Reused | deferred::Started::Fresh) => note,
+            Err(why) => Some(format!("the network checks could not be started: {}", line(&why))),
+        }
+    }
+
+    fn opening(&self, charge: &Charge, state: Option<&Folder>, harvest: &Harvest) -> Opening {
         let read_only = match charge {
             Charge::Ours(_) => None,
             Charge::ReadOnly(why) => Some(why.clone()),
@@ -349,6 +392,12 @@ impl<'a> Open<'a> {
             let root = &self.place.root.path;
             instructions::text(root, &baseline::drift(state, root, &self.me))
         });
+        // What no stage prints stays for the next event that can bring it.
+        let prints = |stage| config.digest.external.is_none() && !config.digest.drop.contains(&stage);
+        let ours = state.filter(|_| read_only.is_none());
+        let waiting =
+            ours.filter(|_| prints(BuiltIn::Wakes)).map(|state| harvest.take(state)).unwrap_or_default();
+        let wakes: Vec<&str> = waiting.iter().map(|wake| wake.text.as_str()).collect();
         Opening {
             ground: Arc::new(Ground {
                 root: self.place.root.path.clone(),
@@ -364,6 +413,8 @@ impl<'a> Open<'a> {
                 kind: self.kind,
                 read_only,
                 instructions,
+                wakes: (!wakes.is_empty()).then(|| wakes.join("\n\n")),
+                network: Some(network_at_turn(&self.home.folder, ours.map(|_| harvest.clone()))),
                 work: state.and_then(|state| others(state, &self.me)),
                 shows_capabilities: self.call.harness.shows_capabilities,
             },
@@ -381,8 +432,17 @@ impl<'a> Open<'a> {
         Some(folder.path().join(name).to_string_lossy().into_owned())
     }
 
-    /// After everything has been said: the start is complete, and what instructions it saw.
-    pub(super) fn conclude(&self, prepared: &Prepared<'_>, told: &Told, is_delivered: bool) {
+    /// After everything has been said: the start is complete, and what instructions it saw. `visible` is what the model sees
+    /// of it, if that is not the whole.
+    pub(super) fn conclude(
+        &self,
+        prepared: &Prepared<'_>,
+        told: &Told,
+        is_delivered: bool,
+        visible: Option<&str>,
+    ) {
+        let whole = told.text();
+        prepared.harvest.settle(is_delivered.then(|| visible.unwrap_or(&whole)));
         if told.welcomed_now {
             welcome::remember(self.place.own_folder.as_deref());
         }
@@ -400,6 +460,17 @@ impl<'a> Open<'a> {
             let _ = baseline::write(state, &self.place.root.path, holder);
         }
     }
+}
+
+/// What the stage `network` says when its turn comes. A session in charge is told there and then what has just been found.
+fn network_at_turn(home: &Path, harvest: Option<Harvest>) -> AtTurn {
+    let home = home.to_owned();
+    AtTurn::new(move || {
+        let state = Folder::open_state_of(&home).ok()??;
+        // First what was found, then how far the run is: the other way round a result could fall between the two.
+        let found = harvest.as_ref().map(|harvest| harvest.take(&state)).unwrap_or_default();
+        deferred::stage_text(&network::look(&state, jiff::Timestamp::now()).ok()?, &found, harvest.is_some())
+    })
 }
 
 /// The deadline below the limit that the harness was told, of which so much has been spent on the payload and on git.

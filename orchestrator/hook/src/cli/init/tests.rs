@@ -203,6 +203,7 @@ fn a_fresh_config_names_no_program_and_every_key_of_it_is_one() {
     assert_eq!(loaded.problems, []);
     let digest = config::Digest { deadline: config::Seconds::new(30).unwrap(), ..config::Digest::default() };
     assert_eq!(loaded.config.digest, digest);
+    assert_eq!(loaded.config.network, config::Network::default());
 
     // Everything that is commented out, set: once with stages and once with the external digest.
     let set: String = FILES[0].1.lines().map(|line| uncommented(line).to_owned() + "\n").collect();
@@ -217,6 +218,10 @@ fn a_fresh_config_names_no_program_and_every_key_of_it_is_one() {
     let loaded = config::load(&home);
     assert_eq!(loaded.problems, []);
     assert_eq!(loaded.config.digest.stages.len(), 1);
+    assert_eq!(loaded.config.network.built_in, config::BuiltInCheck::ALL);
+    assert_eq!(loaded.config.network.checks.len(), 1);
+    let network = config::Network { built_in: vec![], checks: vec![], ..loaded.config.network };
+    assert_eq!(network, config::Network::default(), "the numbers in it are the defaults");
 }
 
 /// Keys are commented out by `#` alone, words by `#` and a blank.
