@@ -1,6 +1,6 @@
-//! The real CLIs, offline.
+//! The real coding-agent CLIs, offline.
 //!
-//! `live-e2e` will drive the real coding-agent CLIs against a model server on loopback, opt-in by
-//! `DOGWATCH_LIVE_E2E`, and prove that the simulator tells the truth about them.
-//!
-//! Nothing of it is built yet; this crate holds its place in the workspace.
+//! Drives Claude Code, Codex, Pi, OpenCode and Grok against a [model server](model) on loopback, with hooks firing, under
+//! the engine's whole-tree kill. Opt-in by `DOGWATCH_LIVE_E2E`; the programs come from `scripts/install-clis`.
+
+pub mod model;
