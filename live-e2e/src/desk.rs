@@ -163,6 +163,21 @@ impl Desk {
         write().map_err(LiveError::io("write a config"))
     }
 
+    /// The directive by which the model runs a command.
+    pub fn shell(&self, command: &str) -> String {
+        let (tool, argument) = self.driver.shell();
+        // Some want to be told what a command is for.
+        let arguments = serde_json::json!({argument: command, "description": "runs a command"});
+        format!("@@tool {tool} {arguments}@@")
+    }
+
+    /// What dogwatch wrote down of its firings in the project, in order.
+    pub fn trace(&self) -> Vec<serde_json::Value> {
+        let file = self.place.project.join(".dogwatch/state/trace.jsonl");
+        let text = fs::read_to_string(file).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
     /// Runs the CLI with one prompt, without a terminal, to its end.
     ///
     /// # Errors

@@ -225,6 +225,20 @@ fn a_slow_answer_takes_its_time_and_holds_nobody_up() {
 }
 
 #[test]
+fn an_answer_is_held_until_the_test_lets_it_go() {
+    let model = ModelServer::start().unwrap();
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| whole(&model, "/v1/messages", &anthropic("@@hold first@@ @@say x@@")));
+        model.wait_for(BOUND, |requests| !requests.is_empty());
+        whole(&model, "/v1/messages", &anthropic("@@say quick@@"));
+        assert!(!held.is_finished());
+        model.let_go("first");
+        held.join().unwrap();
+    });
+    whole(&model, "/v1/messages", &anthropic("@@hold first@@"));
+}
+
+#[test]
 fn every_request_is_kept_in_order_without_its_headers() {
     let model = ModelServer::start().unwrap();
     ask(&model, "HEAD", "/", "");

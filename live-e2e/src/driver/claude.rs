@@ -43,6 +43,10 @@ impl Driver for Claude {
         Ok(arguments)
     }
 
+    fn shell(&self) -> (&'static str, &'static str) {
+        ("Bash", "command")
+    }
+
     fn interactive(&self, opens: Opens) -> Interactive {
         Interactive::Terminal(session(opens))
     }

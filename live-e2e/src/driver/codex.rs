@@ -49,6 +49,10 @@ trust_level = "trusted"
         Ok(arguments)
     }
 
+    fn shell(&self) -> (&'static str, &'static str) {
+        ("exec_command", "cmd")
+    }
+
     fn interactive(&self, opens: Opens) -> Interactive {
         let mut arguments = match opens {
             Opens::New => Vec::new(),

@@ -25,6 +25,10 @@ impl Driver for Cursor {
         Ok(arguments)
     }
 
+    fn shell(&self) -> (&'static str, &'static str) {
+        ("Shell", "command")
+    }
+
     fn interactive(&self, opens: Opens) -> Interactive {
         Interactive::Terminal(if opens == Opens::New { Vec::new() } else { strings(["--continue"]) })
     }

@@ -12,6 +12,11 @@ impl Driver for Grok {
         let settings = format!(
             r#"[cli]
 auto_update = false
+[features]
+telemetry = false
+remote_fetch = false
+[telemetry]
+trace_upload = false
 [models]
 default = "fake"
 [model.fake]
@@ -35,6 +40,10 @@ context_window = 200000
         arguments.extend(session(opens));
         arguments.extend(["-p".to_owned(), prompt.to_owned()]);
         Ok(arguments)
+    }
+
+    fn shell(&self) -> (&'static str, &'static str) {
+        ("run_terminal_command", "command")
     }
 
     fn interactive(&self, opens: Opens) -> Interactive {

@@ -50,6 +50,9 @@ pub(crate) trait Driver: Sync {
     /// The arguments of a run without a terminal that answers one prompt.
     fn headless(&self, place: &Place, opens: Opens, prompt: &str) -> io::Result<Vec<String>>;
 
+    /// The name of the tool that runs a command, and its argument that holds the command.
+    fn shell(&self) -> (&'static str, &'static str);
+
     /// The arguments of a session that is spoken to; where it is spoken to in lines of JSON it needs no terminal.
     fn interactive(&self, opens: Opens) -> Interactive;
 }

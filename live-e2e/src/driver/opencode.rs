@@ -37,8 +37,14 @@ impl Driver for OpenCode {
     fn headless(&self, _: &Place, opens: Opens, prompt: &str) -> io::Result<Vec<String>> {
         let mut arguments = strings(["run"]);
         arguments.extend(session(opens));
-        arguments.push(prompt.to_owned());
+        // Word by word: a word with a blank in it would be put in quotes, and those inside it escaped.
+        arguments.push("--".to_owned());
+        arguments.extend(prompt.split(' ').map(str::to_owned));
         Ok(arguments)
+    }
+
+    fn shell(&self) -> (&'static str, &'static str) {
+        ("bash", "command")
     }
 
     fn interactive(&self, opens: Opens) -> Interactive {

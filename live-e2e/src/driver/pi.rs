@@ -40,6 +40,10 @@ impl Driver for Pi {
         Ok(arguments)
     }
 
+    fn shell(&self) -> (&'static str, &'static str) {
+        ("bash", "command")
+    }
+
     fn interactive(&self, opens: Opens) -> Interactive {
         let mut arguments = strings(["-a", "--mode", "rpc"]);
         if opens == Opens::Continued {

@@ -51,6 +51,9 @@ async fn answer(State(log): State<Arc<Log>>, request: axum::extract::Request) ->
     let Some(wire) = request.wire() else { return json(StatusCode::OK, &small_talk(&head.method, &request)) };
     let turn = script::due(&request.items(), request.offers_tools());
     tokio::time::sleep(turn.before).await;
+    if let Some(name) = &turn.hold {
+        log.hold(name).await;
+    }
     if let Some(status) = turn.status.and_then(|status| StatusCode::from_u16(status).ok()) {
         let error = json!({"type": "api_error", "message": "the prompt asked for this error"});
         return json(status, &json!({"type": "error", "error": error}));

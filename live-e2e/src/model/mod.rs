@@ -9,13 +9,14 @@ mod responses;
 mod script;
 mod sse;
 
+use std::collections::HashSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 pub use request::{Request, Role, Text};
 
@@ -29,6 +30,8 @@ pub const SUMMARY: &str = "MODEL-SUMMARY";
 struct Log {
     requests: Mutex<Vec<Request>>,
     came: Condvar,
+    /// What the test has let go, and another bell.
+    let_go: watch::Sender<HashSet<String>>,
 }
 
 impl Log {
@@ -36,9 +39,15 @@ impl Log {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         self.came.notify_all();
     }
+
+    /// Waits until the test lets this go.
+    async fn hold(&self, name: &str) {
+        let mut let_go = self.let_go.subscribe();
+        let _ = tokio::time::timeout(script::LONGEST, let_go.wait_for(|names| names.contains(name))).await;
+    }
 }
 
-/// A model server on a free port of loopback. It keeps no state but the requests, and ends when it is dropped.
+/// A model server on a free port of loopback. It keeps nothing but the requests, and ends when it is dropped.
 ///
 /// What it does is written in the prompt of the person it answers, in the last message that has such directives:
 ///
@@ -48,6 +57,7 @@ impl Log {
 /// | `@@ptool NAME {…}@@` | the same, in one turn with the directive before it |
 /// | `@@say TEXT@@` | the text of the last turn, [`DONE`] without it |
 /// | `@@sleep SECONDS@@` | so long before every answer |
+/// | `@@hold NAME@@` | the first turn waits until the test [lets it go](Self::let_go), 2 minutes at most |
 /// | `@@pause SECONDS@@` | so long in the middle of the last turn's text |
 /// | `@@status 529@@` | the first turn is an error with this HTTP status |
 /// | `@@usage TOKENS@@` | so many input tokens are claimed, from which CLIs decide on a compaction |
@@ -105,6 +115,13 @@ impl ModelServer {
     /// Those among them that ask a model for an answer.
     pub fn turns(&self) -> Vec<Request> {
         self.requests().into_iter().filter(Request::is_turn).collect()
+    }
+
+    /// Answers those who wait with `@@hold NAME@@`, and those who will.
+    pub fn let_go(&self, name: &str) {
+        self.log.let_go.send_modify(|names| {
+            names.insert(name.to_owned());
+        });
     }
 
     /// Waits until what has come fits, at most so long; what has come by then, whether it fits or not.

@@ -8,7 +8,7 @@ use super::request::{Item, Role};
 use super::{DONE, SUMMARY};
 
 /// Nothing takes longer than this, whatever a prompt asks for.
-const LONGEST: Duration = Duration::from_mins(2);
+pub(super) const LONGEST: Duration = Duration::from_mins(2);
 
 /// By these a CLI asks for a summary of the session.
 const SUMMARY_PROMPTS: &[&str] =
@@ -29,6 +29,8 @@ pub(super) struct Turn {
     pub(super) text: String,
     pub(super) before: Duration,
     pub(super) within: Duration,
+    /// Until the test lets this go.
+    pub(super) hold: Option<String>,
     pub(super) status: Option<u16>,
     pub(super) input_tokens: u64,
 }
@@ -56,6 +58,7 @@ pub(super) fn due(items: &[Item], offers_tools: bool) -> Turn {
     let mut turn = script.turn;
     if done > 0 {
         turn.status = None;
+        turn.hold = None;
     }
     let mut before = 0;
     for calls in script.calls {
@@ -75,6 +78,7 @@ impl Default for Turn {
             text: DONE.to_owned(),
             before: Duration::ZERO,
             within: Duration::ZERO,
+            hold: None,
             status: None,
             input_tokens: 100,
         }
@@ -115,6 +119,7 @@ impl Script {
             "say" => self.turn.text = value.to_owned(),
             "sleep" => self.turn.before = seconds(value),
             "pause" => self.turn.within = seconds(value),
+            "hold" => self.turn.hold = Some(value.to_owned()),
             "status" => self.turn.status = value.parse().ok(),
             "usage" => self.turn.input_tokens = value.parse().unwrap_or(100),
             _ => return false,

@@ -5,6 +5,13 @@ use std::path::Path;
 use live_e2e::model::Request;
 use live_e2e::{Agent, Desk, Exit, How, Installed, Ran};
 
+/// Those to whose first request the digest comes.
+pub(crate) const RUN_TIER: &[Agent] = &[Agent::Claude, Agent::Codex, Agent::Pi];
+/// How a digest begins.
+pub(crate) const DIGEST: &str = "# dogwatch session digest: project (";
+/// How the nudge begins.
+pub(crate) const NUDGE: &str = "DOGWATCH_OP: v1 session-start: Run `";
+
 /// A test's agent.
 pub(crate) struct Case {
     pub(crate) agent: Agent,
