@@ -57,7 +57,7 @@ impl Log {
 /// | `@@ptool NAME {…}@@` | the same, in one turn with the directive before it |
 /// | `@@say TEXT@@` | the text of the last turn, [`DONE`] without it |
 /// | `@@sleep SECONDS@@` | so long before every answer |
-/// | `@@hold NAME@@` | the first turn waits until the test [lets it go](Self::let_go), 2 minutes at most |
+/// | `@@hold NAME@@` | the last turn waits until the test [lets it go](Self::let_go), 2 minutes at most |
 /// | `@@pause SECONDS@@` | so long in the middle of the last turn's text |
 /// | `@@status 529@@` | the first turn is an error with this HTTP status |
 /// | `@@usage TOKENS@@` | so many input tokens are claimed, from which CLIs decide on a compaction |

@@ -58,7 +58,6 @@ pub(super) fn due(items: &[Item], offers_tools: bool) -> Turn {
     let mut turn = script.turn;
     if done > 0 {
         turn.status = None;
-        turn.hold = None;
     }
     let mut before = 0;
     for calls in script.calls {
@@ -67,6 +66,10 @@ pub(super) fn due(items: &[Item], offers_tools: bool) -> Turn {
             break;
         }
         before += calls.len();
+    }
+    // A title is no turn of the conversation.
+    if !offers_tools || !turn.calls.is_empty() {
+        turn.hold = None;
     }
     turn
 }
@@ -201,6 +204,14 @@ mod tests {
         assert_eq!((turn.status, turn.before, turn.input_tokens), (Some(529), Duration::from_millis(500), 7));
         assert_eq!(turn.within, LONGEST);
         assert_eq!(due(&[user(prompt), result()], true).status, None);
+    }
+
+    #[test]
+    fn the_last_turn_is_held_and_no_other() {
+        let prompt = "@@tool a {}@@ @@hold x@@";
+        assert_eq!(due(&[user(prompt)], true).hold, None);
+        assert_eq!(due(&[user(prompt)], false).hold, None);
+        assert_eq!(due(&[user(prompt), result()], true).hold.as_deref(), Some("x"));
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The open of a session, headless: what the model is told with its first request, and what it is told where the digest is
 //! cut, where dogwatch is gone, where another session is in charge.
 
+use std::time::Duration;
+
+use live_e2e::model::Request;
 use live_e2e::{Agent, Desk, How};
 
 use crate::Test;
@@ -42,8 +45,7 @@ fn digest(case: &Case, desk: &Desk, how: &How) -> String {
         return turns[0].context();
     }
     let (ran, turns) = run(desk, &following(desk), how);
-    let results =
-        turns.iter().rev().map(live_e2e::model::Request::tool_results).find(|results| !results.is_empty());
+    let results = turns.iter().rev().map(Request::tool_results).find(|results| !results.is_empty());
     results.unwrap_or_else(|| panic!("no tool ran\n{}", told(desk, &ran))).join("\n")
 }
 
@@ -116,12 +118,8 @@ fn read_only(case: &Case) {
         let held = format!("{} @@hold first@@", following(&desk));
         let desk = &desk;
         let first = scope.spawn(move || run(desk, &held, &How::default()));
-        let is_there =
-            |requests: &[live_e2e::model::Request]| requests.iter().any(|turn| turn.offers_tools());
-        desk.model.wait_for(std::time::Duration::from_secs(40), is_there);
-        if NUDGE_TIER.contains(&case.agent) {
-            desk.model.let_go("first");
-        }
+        let has_followed = |requests: &[Request]| requests.iter().any(|turn| !turn.tool_results().is_empty());
+        desk.model.wait_for(Duration::from_secs(40), has_followed);
         let second = digest(case, desk, &How::default());
         desk.model.let_go("first");
         first.join().unwrap();
