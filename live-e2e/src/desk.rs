@@ -2,6 +2,7 @@
 //! dogwatch of this checkout. It is gone with everything on it when it is dropped.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -155,9 +156,11 @@ impl Desk {
             let state = self.place.home.join(".local/state/dogwatch");
             fs::create_dir_all(&state)?;
             fs::set_permissions(&state, fs::Permissions::from_mode(0o700))?;
-            let digest = Sha256::digest(text.as_bytes());
-            let hash: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-            let line = format!("{hash}  {}\n", self.place.project.display());
+            let mut line = String::new();
+            for byte in Sha256::digest(text.as_bytes()) {
+                let _ = write!(line, "{byte:02x}");
+            }
+            let _ = writeln!(line, "  {}", self.place.project.display());
             fs::write(state.join("trusted"), line)
         };
         write().map_err(LiveError::io("write a config"))
@@ -192,7 +195,7 @@ impl Desk {
     ///
     /// # Errors
     /// Where it could not be started.
-    pub fn speak(&self, how: &How) -> Result<Session, LiveError> {
+    pub fn speak(&self, how: &How) -> Result<Session<'_>, LiveError> {
         let socket = self.own_folder()?.join("socket");
         let (arguments, channel) = match self.driver.interactive(how.opens) {
             Interactive::Terminal(arguments) => (arguments, Channel::Terminal(socket.clone())),

@@ -1,5 +1,6 @@
 //! A session that is spoken to: keys into a terminal or lines into a pipe, and what comes back, through `rexpect`.
 
+use std::marker::PhantomData;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use rexpect::reader::Options;
 use rexpect::session::StreamSession;
 
+use crate::desk::Desk;
 use crate::error::LiveError;
 use crate::run::{self, Plan, Ran};
 
@@ -18,14 +20,16 @@ const START: Duration = Duration::from_secs(10);
 
 /// A CLI that runs and is spoken to. Dropped without [`close`](Self::close) it is hung up, and ended at its deadline at
 /// the latest.
-pub struct Session {
+pub struct Session<'desk> {
     /// What is typed and what is drawn, with escape sequences taken out.
     pub screen: StreamSession<UnixStream>,
     socket: UnixStream,
     run: JoinHandle<Result<Ran, LiveError>>,
+    /// The desk it runs at, which must not go before it.
+    desk: PhantomData<&'desk Desk>,
 }
 
-impl Session {
+impl Session<'_> {
     pub(crate) fn start(plan: Plan, path: &Path) -> Result<Self, LiveError> {
         let listener = UnixListener::bind(path).map_err(LiveError::io("listen for the keeper"))?;
         listener.set_nonblocking(true).map_err(LiveError::io("listen for the keeper"))?;
@@ -44,7 +48,7 @@ impl Session {
         socket.set_nonblocking(false).map_err(LiveError::io("speak to the keeper"))?;
         let options =
             Options::new().timeout_ms(u64::try_from(EXPECT.as_millis()).ok()).strip_ansi_escape_codes(true);
-        Ok(Self { screen: StreamSession::new(copy()?, copy()?, options), socket, run })
+        Ok(Self { screen: StreamSession::new(copy()?, copy()?, options), socket, run, desk: PhantomData })
     }
 
     /// Hangs up, waits for its end and tells what came of it.

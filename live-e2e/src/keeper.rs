@@ -95,7 +95,7 @@ fn serve(orders: &Orders) -> io::Result<()> {
             let (input, output): (OwnedFd, OwnedFd) = (socket.try_clone()?.into(), socket.into());
             command(orders).stdin(input).stdout(output).status()?
         }
-        Channel::Terminal(path) => terminal::run(command(orders), &UnixStream::connect(path)?)?,
+        Channel::Terminal(path) => terminal::run(&command(orders), &UnixStream::connect(path)?)?,
     };
     let took = begun.elapsed();
     let survivors = survivors::after_the_end(&orders.declared, orders.patience);

@@ -27,7 +27,7 @@ const QUESTIONS: &[(&[u8], &[u8])] = &[
 ];
 
 /// Runs a command in a terminal until it ends; if the socket is closed before that, the terminal is hung up.
-pub(super) fn run(command: Command, socket: &UnixStream) -> io::Result<ExitStatus> {
+pub(super) fn run(command: &Command, socket: &UnixStream) -> io::Result<ExitStatus> {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", LAUNCH, "sh"]).arg(command.get_program()).args(command.get_args()).env_clear();
     shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));

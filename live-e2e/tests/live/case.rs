@@ -7,6 +7,10 @@ use live_e2e::{Agent, Desk, Exit, How, Installed, Ran};
 
 /// Those to whose first request the digest comes.
 pub(crate) const RUN_TIER: &[Agent] = &[Agent::Claude, Agent::Codex, Agent::Pi];
+/// Those to whom no digest comes: they are asked to run it.
+pub(crate) const NUDGE_TIER: &[Agent] = &[Agent::OpenCode, Agent::Grok];
+/// All that can be installed.
+pub(crate) const ALL: &[Agent] = &[Agent::Claude, Agent::Codex, Agent::Pi, Agent::OpenCode, Agent::Grok];
 /// How a digest begins.
 pub(crate) const DIGEST: &str = "# dogwatch session digest: project (";
 /// How the nudge begins.
@@ -30,6 +34,11 @@ impl Case {
         desk.install(self.agent).unwrap();
         desk
     }
+}
+
+/// A prompt by which a session that was nudged runs what it was asked to run; the digest is then a tool's result.
+pub(crate) fn following(desk: &Desk) -> String {
+    format!("hello {} @@say bye@@", desk.shell(&format!("{} open", desk.program().display())))
 }
 
 /// Runs the CLI, which has to end well and leave nobody behind; the conversation's requests of this run.

@@ -5,6 +5,7 @@
 
 mod case;
 mod session_open;
+mod sources;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ use crate::case::Case;
 /// A test: its name, whom it fits, what it does.
 pub(crate) type Test = (&'static str, &'static [Agent], fn(&Case));
 
-const TESTS: &[&[Test]] = &[session_open::TESTS];
+const TESTS: &[&[Test]] = &[session_open::TESTS, sources::TESTS];
 
 fn main() -> ExitCode {
     live_e2e::init();

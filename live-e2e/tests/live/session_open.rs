@@ -7,11 +7,7 @@ use live_e2e::model::Request;
 use live_e2e::{Agent, Desk, How};
 
 use crate::Test;
-use crate::case::{Case, DIGEST, NUDGE, RUN_TIER, run, told};
-
-/// Those to whom no digest comes: they are asked to run it.
-const NUDGE_TIER: &[Agent] = &[Agent::OpenCode, Agent::Grok];
-const ALL: &[Agent] = &[Agent::Claude, Agent::Codex, Agent::Pi, Agent::OpenCode, Agent::Grok];
+use crate::case::{ALL, Case, DIGEST, NUDGE, NUDGE_TIER, RUN_TIER, following, run, told};
 
 pub(crate) const TESTS: &[Test] = &[
     ("a_cold_start_brings_the_digest_with_the_first_request", RUN_TIER, cold_start),
@@ -31,11 +27,6 @@ fn write_pointer(desk: &Desk) {
     assert!(pointer.contains("## Next action\n"), "{pointer}");
     std::fs::write(file, pointer.replace("## Next action\n", &format!("## Next action\n\n{NEXT_ACTION}\n")))
         .unwrap();
-}
-
-/// A prompt by which a session that was nudged runs what it was asked to run; the digest is then a tool's result.
-fn following(desk: &Desk) -> String {
-    format!("hello {} @@say bye@@", desk.shell(&format!("{} open", desk.program().display())))
 }
 
 /// What brought the digest to the model in a run: the first request, or the result of what it was asked to run.
