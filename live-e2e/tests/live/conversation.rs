@@ -1,7 +1,7 @@
 //! A conversation with a CLI as a person has it: prompts, `/clear`, `/compact`, and the end. In a terminal it is typed; Pi
 //! takes lines of JSON.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use live_e2e::model::Request;
 use live_e2e::{Agent, Desk, How, Opens, Ran, Session};
@@ -33,42 +33,66 @@ impl<'desk> Conversation<'desk> {
         Self { agent, desk, session, said: 0 }
     }
 
-    /// Says something, and waits until the model has answered; the first request that came of it.
-    pub(crate) fn say(&mut self, script: &str) -> Request {
+    /// Says something, and waits until the model has answered; the turns that came of it.
+    pub(crate) fn say(&mut self, script: &str) -> Vec<Request> {
         self.said += 1;
         let (mark, answer) = (format!("prompt-{}", self.said), format!("answer-{}", self.said));
         let before = self.desk.model.requests().len();
         self.enter(&format!("{mark} {script} @@say {answer}@@"));
-        let is_it = |request: &Request| request.offers_tools() && request.context().contains(&mark);
-        let came = self.desk.model.wait_for(ANSWER, |requests| requests[before..].iter().any(is_it));
-        let found = came[before..].iter().find(|request| is_it(request)).cloned();
-        // Not the prompt as it is drawn, which has it, too.
-        let end = if self.agent == Agent::Pi {
-            "\"type\":\"agent_settled\""
-        } else {
-            &format!("{}[^@0-9]", spaced(&answer))
+        let of_this = |requests: &[Request]| -> Vec<Request> {
+            let is_it = |request: &&Request| request.offers_tools() && request.context().contains(&mark);
+            requests[before..].iter().filter(is_it).cloned().collect()
         };
-        expect(&mut self.session, end);
-        found.unwrap_or_else(|| panic!("no request came of {mark:?}"))
+        // The last turn is the one that has the results of all the tools.
+        let turns = 1 + script.matches("@@tool ").count();
+        let came = of_this(&self.desk.model.wait_for(ANSWER, |requests| of_this(requests).len() >= turns));
+        assert!(came.len() >= turns, "{} of {turns} requests came of {mark:?}", came.len());
+        self.settle(&answer);
+        came
+    }
+
+    /// Waits until the CLI is done with what it was told.
+    fn settle(&mut self, answer: &str) {
+        match self.agent {
+            Agent::Pi => drop(expect(&mut self.session, "\"type\":\"agent_settled\"")),
+            // It draws only what has changed, so a word may come without the letters that were there before.
+            Agent::OpenCode => {
+                let (said, desk) = (self.said, self.desk);
+                let stops = || desk.trace().iter().filter(|line| line["moment"] == "stop").count();
+                assert!(wait_until(|| stops() >= said), "the stop of prompt {said} did not come");
+            }
+            // Not the prompt as it is drawn, which has it, too.
+            _ => drop(expect(&mut self.session, &format!("{}[^@0-9]", spaced(answer)))),
+        }
     }
 
     /// Forgets the conversation.
     pub(crate) fn clear(&mut self) {
         match self.agent {
             Agent::Pi => self.order("new_session"),
-            Agent::OpenCode | Agent::Grok => self.enter("/new"),
+            Agent::OpenCode => self.enter("/new"),
+            Agent::Grok => {
+                self.enter("/new");
+                // What is typed before that is lost.
+                expect(&mut self.session, "switch between sessions");
+            }
             _ => self.enter("/clear"),
         }
     }
 
     /// Sums the conversation up, and waits until that is done.
     pub(crate) fn compact(&mut self) {
-        match self.agent {
-            Agent::Pi => self.order("compact"),
-            _ => {
-                self.enter("/compact");
-                expect(&mut self.session, "ompacted|ompaction");
-            }
+        if self.agent == Agent::Pi {
+            self.order("compact");
+            return;
+        }
+        self.enter("/compact");
+        if self.agent == Agent::OpenCode {
+            let desk = self.desk;
+            let is_told = || desk.trace().iter().any(|line| line["source"] == "compact");
+            assert!(wait_until(is_told), "no compaction came");
+        } else {
+            expect(&mut self.session, "ompacted|ompaction");
         }
     }
 
@@ -86,9 +110,13 @@ impl<'desk> Conversation<'desk> {
         }
         screen.send(line).unwrap();
         screen.flush().unwrap();
+        // A word may be drawn in part here, too; what is a command stands there twice.
+        let is_seen = self.agent != Agent::OpenCode || line.starts_with('/');
         // What comes all at once is taken for a paste, and its end for a line of it.
         let last = line.rsplit(' ').next().unwrap_or(line);
-        expect(&mut self.session, &spaced(last));
+        if is_seen {
+            expect(&mut self.session, &spaced(last));
+        }
         let screen = &mut self.session.screen;
         screen.send("\r").unwrap();
         screen.flush().unwrap();
@@ -110,14 +138,30 @@ fn spaced(text: &str) -> String {
     letters.join("[^a-zA-Z0-9]*")
 }
 
+fn wait_until(condition: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + ANSWER;
+    while !condition() {
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    true
+}
+
 /// Waits until it is drawn.
 fn expect(session: &mut Session<'_>, regex: &str) -> String {
     match session.screen.exp_regex(regex) {
         Ok((_, found)) => found,
         Err(error) => {
+            // What is drawn without letters says nothing here.
             let said = error.to_string();
-            let end: Vec<char> = said.chars().rev().take(4000).collect();
-            panic!("{regex:?} did not come: {}", end.into_iter().rev().collect::<String>())
+            let letters = said.split("\\u{").map(|part| part.split_once('}').map_or(part, |(_, rest)| rest));
+            let said: Vec<char> = letters.collect::<String>().chars().filter(char::is_ascii).collect();
+            panic!(
+                "{regex:?} did not come: {}",
+                said[said.len().saturating_sub(4000)..].iter().collect::<String>()
+            )
         }
     }
 }
