@@ -55,7 +55,9 @@ impl<'desk> Conversation<'desk> {
     fn settle(&mut self, answer: &str) {
         match self.agent {
             Agent::Pi => drop(expect(&mut self.session, "\"type\":\"agent_settled\"")),
-            // It draws only what has changed, so a word may come without the letters that were there before.
+            // Both draw only what has changed, so a word may come without the letters that were there before. Codex
+            // tells its terminal how it stands.
+            Agent::Codex => drop(expect(&mut self.session, "tate=done:app=codex")),
             Agent::OpenCode => {
                 let (said, desk) = (self.said, self.desk);
                 let stops = || desk.trace().iter().filter(|line| line["moment"] == "stop").count();
