@@ -173,6 +173,18 @@ pub fn is_mine(state: &Folder, me: &Me) -> bool {
     Asking::new(me).is_ok_and(|me| me.has(state))
 }
 
+/// Hands the helm from a session of a shared process to the one that goes on in its place, as after a clear; whether it
+/// did.
+pub fn hand_over(state: &Folder, from: &str, me: &Me, now: Timestamp) -> bool {
+    let Ok(me) = Asking::new(me) else { return false };
+    let before = Asking { session: Some(ids::kept(from)), ..me.clone() };
+    if !me.shared_process || !before.has(state) {
+        return false;
+    }
+    let Ok(Some(lock)) = state.lock(LOCK_NAME, CLAIM_BOUND) else { return false };
+    before.has(state) && write(state, &me.holder(now), &lock).is_ok()
+}
+
 /// Gives the helm back if the session has it; whether it did.
 pub fn release(state: &Folder, me: &Me) -> bool {
     let Ok(me) = Asking::new(me) else { return false };
@@ -292,6 +304,7 @@ fn unseen(holder: &Holder, why: &str) -> String {
 }
 
 /// A session that can hold the helm: its process is known, its ids are of a length that rows keep.
+#[derive(Clone)]
 struct Asking {
     process: Identity,
     harness: String,

@@ -44,6 +44,22 @@ pub(super) fn touch(call: &Call, event: &Event, place: &Place, home: &Home) {
     }
 }
 
+/// After a clear a process goes on with a session of another id, and nobody is told that the one before has ended. Where
+/// several sessions share the process that one is known only if there is no other of them.
+pub(super) fn succeed(me: &Me, state: &crate::home::state::Folder, now: jiff::Timestamp) {
+    if !me.shared_process {
+        return;
+    }
+    let mut of_process = rows::live_others(state, me)
+        .into_iter()
+        .filter(|row| row.process == me.process && row.harness == me.harness);
+    if let (Some(before), None) = (of_process.next(), of_process.next()) {
+        helm::hand_over(state, &before.session, me, now);
+        // What cannot be written counts as ended once it has been silent.
+        let _ = rows::update(state, &before.harness, &before.session, |row| row.lifecycle = Lifecycle::Ended);
+    }
+}
+
 /// The session ends: its row is closed; the helm is released only where the process goes on without it.
 pub(super) fn end(call: &Call, event: &Event, place: &Place, home: &Home, firing: &mut Firing) {
     let Some(state) = home.usable_state() else { return };

@@ -48,6 +48,9 @@ pub(super) fn handle(
 ) -> u8 {
     let source = call.source.as_deref().or(event.source.as_deref());
     let (me, is_told_by_process) = session::look(call, event);
+    if let (Some("clear"), Some(state)) = (source, home.usable_state()) {
+        session::succeed(&me, state, place.now);
+    }
     let action = match route(source, call.harness.tier) {
         Action::Again { is_compaction } if is_complete(home, &me) => {
             let kind = if is_compaction { Kind::AfterCompact } else { Kind::AfterClear };

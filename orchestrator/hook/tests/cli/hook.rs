@@ -475,6 +475,25 @@ fn a_sub_agents_open_is_nobodys() {
     );
 }
 
+/// Codex's `/clear`: the same process, another id, and no end of the session before.
+#[test]
+fn a_session_that_is_cleared_in_a_shared_process_goes_on_in_charge() {
+    let desk = Desk::new();
+    assert!(desk.dogwatch(&["init"]).status.success());
+    let mut codex = Host::new(&desk, "codex");
+    let mut open = |session: &str, source: &str| {
+        context(&codex.fire("hook codex session-open", &payload(&desk, session, Some(source))))
+    };
+    assert!(!open("one", "startup").contains("READ-ONLY"));
+    let text = open("two", "clear");
+    assert!(text.contains("session digest") && !text.contains("READ-ONLY"), "{text}");
+    // A session beside it in the same process is another one, and reads.
+    assert!(open("beside", "startup").contains("READ-ONLY: codex"));
+    // Which of both has been cleared now nobody can tell; the one in charge is not robbed.
+    assert!(open("three", "clear").contains("READ-ONLY: codex"));
+    assert!(!open("two", "compact").contains("READ-ONLY"));
+}
+
 #[test]
 fn codex_sessions_of_one_process_each_are_their_own() {
     let desk = home();
