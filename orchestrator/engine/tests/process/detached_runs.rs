@@ -197,7 +197,7 @@ fn below(root: i32) -> BTreeSet<i32> {
 fn it_is_not_below_a_starter_that_adopts_orphans_and_survives_the_end_of_its_tree() {
     let marker = Marker::new();
     let folder = tempfile::tempdir().unwrap();
-    let starter = Starter::start(&marker, folder.path(), 1);
+    let mut starter = Starter::start(&marker, folder.path(), 1);
     let (supervisor, leader) = starter.runs[0];
     let tree = below(starter.pid());
     assert!(!tree.contains(&supervisor) && !tree.contains(&leader), "{tree:?}");
@@ -206,6 +206,7 @@ fn it_is_not_below_a_starter_that_adopts_orphans_and_survives_the_end_of_its_tre
     for pid in tree {
         kill(pid);
     }
+    starter.process.wait().unwrap();
     // Its own tree is whole: the five processes, among them two in sessions of their own.
     assert!(wait_until(SLACK, || std::fs::read(folder.path().join("out-0")).unwrap() == b"ready\n"));
     assert!(identity.is_alive());

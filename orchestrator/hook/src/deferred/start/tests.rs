@@ -310,11 +310,11 @@ fn while_somebody_else_is_at_it_a_start_waits_and_not_for_long() {
 #[test]
 fn a_live_run_that_serves_is_not_touched() {
     let project = Project::new();
-    let record =
-        Record { started_at: network::stamp(at(0)), ..project.record(true, &[Running, Clean, Waiting]) };
+    let ((_one, worker), (_other, supervisor)) = (Cat::start(), Cat::start());
+    let record = Record { supervisor, worker, ..project.record(true, &[Running, Clean, Waiting]) };
     network::turn(&project.state, Duration::ZERO).unwrap().unwrap().write(&record).unwrap();
     assert_eq!(start_now(&project.request(true, 1)), Ok(Started::Reused));
-    assert_eq!(network::look(&project.state, at(1)).unwrap(), Run::Live(record));
+    assert_eq!(network::look(&project.state, at(1)).unwrap(), Run::Live(record), "and it still works");
 }
 
 #[test]

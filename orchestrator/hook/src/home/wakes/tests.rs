@@ -158,6 +158,20 @@ fn a_newer_result_takes_the_place_of_one_that_is_being_told_and_is_not_lost_with
 }
 
 #[test]
+fn one_process_that_has_an_older_and_a_newer_result_settles_each_for_itself() {
+    // A digest takes what waits before its stages, and what was found meanwhile at the turn of one.
+    let (_home, state) = home();
+    put(&state, &wake("a", "old", 0));
+    let old = claim(&state, all).unwrap();
+    put(&state, &wake("a", "new", 1));
+    let new = claim(&state, all).unwrap();
+    old.acknowledge(all);
+    assert_eq!(files(&state), ["a.json"], "the new one was not told with it");
+    drop(new);
+    assert_eq!(texts(&claim(&state, all).unwrap()), ["new"]);
+}
+
+#[test]
 fn to_give_back_an_older_result_does_not_bring_it_back() {
     let (_home, state) = home();
     put(&state, &wake("a", "old", 0));

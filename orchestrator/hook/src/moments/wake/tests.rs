@@ -59,6 +59,13 @@ fn as_many_as_fit_are_told_to_the_last_unit(#[case] budget: Budget, #[case] c: &
 }
 
 #[test]
+fn the_first_is_told_in_any_case() {
+    let long = "x".repeat(2000);
+    let (text, told) = composed(Budget::Bytes(1000), &[wake("a", &long), wake("b", "short")]);
+    assert_eq!((text, told), (header() + &long, vec!["a".to_owned()]));
+}
+
+#[test]
 fn nobody_overtakes_one_that_does_not_fit() {
     let wakes = [wake("a", "short"), wake("b", &"x".repeat(2000)), wake("c", "short")];
     assert_eq!(composed(Budget::Bytes(1000), &wakes).1, ["a"]);
