@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{procfs, sys};
 
+/// No process is waited for longer than a year.
+const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
 /// A process, for as long as the machine is not booted again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
@@ -52,7 +55,7 @@ impl Identity {
 
     /// Waits for the end of that very process, at most so long; whether it has ended.
     pub fn wait_for_end(&self, bound: Duration) -> bool {
-        let until = Instant::now() + bound;
+        let until = Instant::now() + bound.min(LONGEST_WAIT);
         while let Some(pidfd) = self.pidfd() {
             let left = until.saturating_duration_since(Instant::now());
             let mut fds = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];

@@ -25,14 +25,19 @@ const BOUND: Duration = Duration::from_secs(1);
 pub(crate) struct Scope {
     adopts: bool,
     own: Arc<Mutex<HashSet<i32>>>,
+    /// How many starts have orphans go past this process just now.
+    apart: Arc<Mutex<usize>>,
 }
 
 /// Orphans go past this process.
-pub(crate) struct Apart(bool);
+pub(crate) struct Apart(Option<Arc<Mutex<usize>>>);
 
 impl Drop for Apart {
     fn drop(&mut self) {
-        if self.0 {
+        let Some(apart) = &self.0 else { return };
+        let mut apart = apart.lock().unwrap_or_else(PoisonError::into_inner);
+        *apart -= 1;
+        if *apart == 0 {
             let _ = nix::sys::prctl::set_child_subreaper(true);
         }
     }
@@ -63,7 +68,14 @@ impl Scope {
 
     /// Orphans go past this process for as long as the result lives. For a start that makes one on purpose.
     pub(crate) fn let_orphans_go(&self) -> Apart {
-        Apart(self.adopts && nix::sys::prctl::set_child_subreaper(false).is_ok())
+        if !self.adopts {
+            return Apart(None);
+        }
+        let mut apart = self.apart.lock().unwrap_or_else(PoisonError::into_inner);
+        *apart += 1;
+        // Should it be refused, the run is below this process, and still its own supervisor.
+        let _ = nix::sys::prctl::set_child_subreaper(false);
+        Apart(Some(Arc::clone(&self.apart)))
     }
 
     /// A supervisor of this front.

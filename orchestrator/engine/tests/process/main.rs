@@ -8,6 +8,7 @@ mod detached_runs;
 mod dies_with_its_parent;
 mod exit_is_exit;
 mod group_without_init;
+mod identities;
 mod nothing_survives;
 mod returns_in_time;
 mod sessions;

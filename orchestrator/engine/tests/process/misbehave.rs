@@ -129,6 +129,10 @@ fn main() -> ExitCode {
         ["detach", output, identity, seconds, command @ ..] => {
             detach(output, identity, number(seconds), command)
         }
+        // An adopting front that stays: its detached runs are its orphans for a moment.
+        ["detach-and-stay", marker, folder, seconds, count] => {
+            detach_and_stay(marker, folder, number(seconds), number(count))
+        }
         _ => {
             say(&format!("misbehave: no such behaviour: {words:?}"));
             ExitCode::from(99)
@@ -395,4 +399,28 @@ fn detach(output: &str, identity: &str, seconds: u64, command: &[&str]) -> ExitC
             }
         }
     })
+}
+
+/// Starts that many detached runs at the same time, says whether orphans still arrive here, and stays.
+fn detach_and_stay(marker: &str, folder: &str, seconds: u64, count: u32) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
+    runtime.block_on(async {
+        let engine = Engine::new().adopt_orphans().expect("subreaper");
+        let deadline = Deadline::new(Duration::from_secs(seconds)).expect("deadline");
+        let own_path = std::env::current_exe().expect("own path");
+        let runs = (0..count).map(|index| {
+            let command = Run::new(&own_path).args(["tree", marker, "4", "2"]);
+            let output = std::path::Path::new(folder).join(format!("out-{index}"));
+            let (engine, detached) = (engine.clone(), Detached::new(command, deadline, output));
+            async move { detached.start(&engine).await }
+        });
+        for run in futures::future::join_all(runs).await {
+            match run {
+                Ok(run) => say(&format!("detached {} {}", run.supervisor.pid, run.leader.pid)),
+                Err(error) => say(&format!("error: {error}")),
+            }
+        }
+        say(&format!("subreaper {}", nix::sys::prctl::get_child_subreaper().expect("prctl")));
+    });
+    sleep()
 }

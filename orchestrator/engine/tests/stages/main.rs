@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use dogwatch_engine::process::{Command, Deadline, Engine};
@@ -224,6 +226,83 @@ fn leftovers_of_a_stage_end_with_it_and_not_with_the_whole() {
     );
     let stages = vec![shell("leaves", deadline(60_000), &leaves), shell("waits", deadline(30_000), &waits)];
     assert_eq!(run(&digest(60_000), stages).0, ["left\n", "gone\n"]);
+}
+
+fn at_turn(name: &str, text: impl FnOnce() -> Option<String> + Send + 'static) -> Stage {
+    Stage { name: name.to_owned(), bound: deadline(60_000), work: Work::AtTurn(Box::new(text)) }
+}
+
+#[test]
+fn a_stage_at_its_turn_looks_when_everything_before_it_was_said_and_nothing_after_it() {
+    // What was told is put down by the teller, and looked at by the stage.
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&told);
+    let looks = move || Some(format!("after {}\n", seen.lock().unwrap().join(" ")));
+    let stages = vec![
+        text("quick", "x\n"),
+        shell("slow", deadline(60_000), "sleep 0.3; echo slow"),
+        at_turn("looks", looks),
+        text("later", "x\n"),
+    ];
+    let report = block_on(digest(60_000).run(stages, pending(), |progress| {
+        if let Progress::Turn(stage) = progress {
+            told.lock().unwrap().push(stage.name.clone());
+        }
+    }));
+    assert_eq!(report.stages[2].text, "after quick slow\n");
+    assert_eq!(*told.lock().unwrap(), ["quick", "slow", "looks", "later"]);
+    assert!(report.stages.iter().all(|stage| stage.end == StageEnd::Done));
+}
+
+#[test]
+fn a_stage_at_its_turn_looks_once_also_after_the_deadline() {
+    let count = Arc::new(Mutex::new(0));
+    let counter = Arc::clone(&count);
+    let looks = move || {
+        *counter.lock().unwrap() += 1;
+        Some("looked\n".to_owned())
+    };
+    let stages = vec![shell("hangs", deadline(60_000), "echo had this; sleep 600"), at_turn("looks", looks)];
+    let (told, report) = run(&digest(500), stages);
+    assert_eq!(told[1], "looked\n");
+    assert_eq!((*count.lock().unwrap(), &report.stages[1].end), (1, &StageEnd::Done));
+    assert_eq!(report.names(&StageEnd::Unfinished), ["hangs"]);
+}
+
+#[test]
+fn a_stage_at_its_turn_that_panics_or_hangs_has_nothing_to_say_and_holds_nobody_up() {
+    let release = Arc::new(AtomicBool::new(false));
+    let hangs = Arc::clone(&release);
+    let stages = vec![
+        at_turn("panics", || panic!("so it goes")),
+        at_turn("hangs", move || {
+            let until = Instant::now() + Duration::from_secs(60);
+            while !hangs.load(Ordering::Relaxed) && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Some("late\n".to_owned())
+        }),
+        at_turn("silent", || None),
+        text("next", "next\n"),
+    ];
+    let started = Instant::now();
+    let (told, report) = run(&digest(60_000), stages);
+    let elapsed = started.elapsed();
+    release.store(true, Ordering::Relaxed);
+    assert!(elapsed >= Duration::from_secs(1) && elapsed < Duration::from_secs(1) + SLACK, "{elapsed:?}");
+    assert_eq!(told, ["", "", "", "next\n"]);
+    assert_eq!(report.truncation, None);
+}
+
+#[test]
+fn what_a_stage_says_at_its_turn_counts_under_the_cap() {
+    let mut digest = digest(60_000);
+    digest.cap_bytes = 10;
+    let stages =
+        vec![text("first", "123456\n"), at_turn("long", || Some("ääää".to_owned())), text("after", "x\n")];
+    let (told, report) = run(&digest, stages);
+    assert_eq!(told, ["123456\n", "ä", ""], "and no character is cut in two");
+    assert_eq!(report.missing_bytes, 6 + 2);
 }
 
 fn external(digest: &Digest, script: &str, stages: &[&str]) -> (String, ExternalReport) {

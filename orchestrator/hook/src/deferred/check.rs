@@ -11,7 +11,7 @@ use crate::digest::plan;
 use crate::home::read;
 use crate::home::root::GitPlace;
 use crate::home::trust::hex;
-use crate::text::{clean_bytes, cut_bytes, line_bytes, redact};
+use crate::text::{clean_bytes, cut_bytes, redact};
 
 /// How much of what a check says is kept.
 pub(super) const TEXT_BYTES: usize = 16 * 1024;
@@ -19,7 +19,7 @@ pub(super) const TEXT_BYTES: usize = 16 * 1024;
 const CONFIG_BYTES: u64 = 1024 * 1024;
 
 /// A check that is to be run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Check {
     pub(super) name: String,
     pub(super) sweep: bool,
@@ -28,7 +28,7 @@ pub(super) struct Check {
     work: Work,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 enum Work {
     /// The default remote of a checkout answers, and knows us.
     Remote(GitPlace),
@@ -164,7 +164,8 @@ fn said(captured: &Captured) -> String {
     let text = redact(text.trim_end());
     let kept = cut_bytes(&text, TEXT_BYTES);
     let missing = captured.outcome.stdout_bytes.saturating_sub(kept.len() as u64);
-    match (kept.trim().is_empty(), kept.len() < text.len()) {
+    let is_dropped = captured.outcome.stdout_bytes > captured.stdout.len() as u64;
+    match (kept.trim().is_empty(), kept.len() < text.len() || is_dropped) {
         (true, _) => "(it says nothing more)".to_owned(),
         (false, false) => kept.to_owned(),
         (false, true) => format!("{kept}\n[cut here: about {missing} bytes more]"),
@@ -174,10 +175,12 @@ fn said(captured: &Captured) -> String {
 /// The last line of what it said on stderr, else on stdout.
 fn last_words(captured: &Captured) -> String {
     let last = |bytes: &[u8]| {
-        bytes.split(|byte| *byte == b'\n').rfind(|line| !line.trim_ascii().is_empty()).map(line_bytes)
+        let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
+        // First without credentials, then cut: half a credential would not be known for one.
+        lines.rev().map(|line| one_line(&clean_bytes(line))).find(|line| !line.is_empty())
     };
     let words = last(&captured.stderr).or_else(|| last(&captured.stdout));
-    words.map_or_else(|| "it said nothing".to_owned(), |words| redact(&words).into_owned())
+    words.unwrap_or_else(|| "it said nothing".to_owned())
 }
 
 fn one_line(text: &str) -> String {
@@ -192,3 +195,6 @@ fn shell_word(word: &str) -> String {
         format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
+
+#[cfg(test)]
+mod tests;

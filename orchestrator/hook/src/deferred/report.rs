@@ -11,7 +11,7 @@ use crate::home::network::{CheckRow, CheckState, Record, Run};
 use crate::home::wakes::Wake;
 use crate::text::{cut_bytes, line};
 
-/// How much of a check's words a wake has; the report has more.
+/// How much of a check's words a wake has, bars included; the report has more. Every harness shows at least twice that.
 const WAKE_BYTES: usize = 4 * 1024;
 /// Where more is to be read.
 const READ_ON: &str = "`dogwatch network report` has the report";
@@ -22,28 +22,31 @@ pub fn stage_text(run: &Run, wakes: &[Wake], in_charge: bool) -> Option<String> 
     let mut text = String::new();
     match run {
         Run::Live(record) => {
-            let open = record.unconfirmed().join(", ");
+            let open = unconfirmed(record);
             let later =
                 if in_charge { "what asks for action will be told" } else { "the session in charge is told" };
-            let _ = writeln!(
-                text,
-                "in progress, not yet confirmed: {open} ({later}; `dogwatch network wait` waits for it)"
-            );
+            if !open.is_empty() {
+                let _ = writeln!(
+                    text,
+                    "in progress, not yet confirmed: {open} ({later}; `dogwatch network wait` waits for it)"
+                );
+            }
         }
         Run::Abandoned(record, why) => {
-            let open = record.unconfirmed().join(", ");
-            let _ = writeln!(text, "not confirmed: {open} (the run was abandoned: {why})");
+            let open = unconfirmed(record);
+            if !open.is_empty() {
+                let _ = writeln!(text, "not confirmed: {open} (the run was abandoned: {})", line(why));
+            }
         }
         Run::Garbage => text.push_str("not confirmed: the record of the last run cannot be read\n"),
         Run::Never | Run::Over(_) => {}
     }
     for row in run.record().iter().flat_map(|record| &record.checks) {
-        let why = row.note.as_deref().unwrap_or_default();
+        // The record may have come with a repository: it is data like any other.
+        let (name, why) = (line(&row.name), line(row.note.as_deref().unwrap_or_default()));
         let _ = match row.state {
-            CheckState::Failed => writeln!(text, "not confirmed: {} (the check failed: {why})", row.name),
-            CheckState::Timeout | CheckState::Skipped => {
-                writeln!(text, "not confirmed: {} ({why})", row.name)
-            }
+            CheckState::Failed => writeln!(text, "not confirmed: {name} (the check failed: {why})"),
+            CheckState::Timeout | CheckState::Skipped => writeln!(text, "not confirmed: {name} ({why})"),
             _ => Ok(()),
         };
     }
@@ -56,13 +59,10 @@ pub fn stage_text(run: &Run, wakes: &[Wake], in_charge: bool) -> Option<String> 
 
 /// What a session is told of a check that asks for action.
 pub fn wake_text(name: &str, said: &str, at: Timestamp) -> String {
-    let kept = cut_bytes(said, WAKE_BYTES);
-    let cut = if kept.len() < said.len() { format!("\n[cut here; {READ_ON}]") } else { String::new() };
-    format!(
-        "network check {name} asks for action (checked {}):\n{}{cut}",
-        minute(at),
-        barred(kept).trim_end()
-    )
+    let barred = barred(said);
+    let kept = cut_bytes(&barred, WAKE_BYTES);
+    let cut = if kept.len() < barred.len() { format!("\n[cut here; {READ_ON}]") } else { String::new() };
+    format!("network check {name} asks for action (checked {}):\n{}{cut}", minute(at), kept.trim_end())
 }
 
 /// The first lines of what a person reads of a run.
@@ -71,7 +71,7 @@ pub fn overview(run: &Run, now: Timestamp) -> String {
         format!(
             "generation {}, started {}, deadline {} s{}",
             record.generation,
-            record.started_at,
+            line(&record.started_at),
             record.deadline_seconds,
             if record.checks.iter().any(|row| row.sweep) { ", with sweeps" } else { "" }
         )
@@ -83,7 +83,7 @@ pub fn overview(run: &Run, now: Timestamp) -> String {
         }
         Run::Live(record) => {
             let left = record.left(now).as_secs();
-            let open = record.unconfirmed().join(", ");
+            let open = unconfirmed(record);
             format!("network: running ({}); not yet confirmed: {open}; at most {left} s more\n", of(record))
         }
         Run::Over(record) => {
@@ -91,7 +91,7 @@ pub fn overview(run: &Run, now: Timestamp) -> String {
             format!("network: {} ({}, ended {})\n", record.state.id(), of(record), line(ended))
         }
         Run::Abandoned(record, why) => {
-            format!("network: abandoned, {why} ({}); the next session starts it again\n", of(record))
+            format!("network: abandoned, {} ({}); the next session starts it again\n", line(why), of(record))
         }
     }
 }
@@ -131,12 +131,21 @@ fn state(row: &CheckRow) -> String {
 
 /// Text that is somebody else's, each line behind a bar.
 fn barred(text: &str) -> String {
-    text.lines().fold(String::new(), |mut out, line| {
+    // Some readers take the separators of Unicode for ends of lines, too.
+    let lines = text.lines().flat_map(|line| line.split(['\u{2028}', '\u{2029}']));
+    lines.fold(String::new(), |mut out, line| {
         let _ = writeln!(out, "  | {line}");
         out
     })
 }
 
+fn unconfirmed(record: &Record) -> String {
+    record.unconfirmed().into_iter().map(line).collect::<Vec<_>>().join(", ")
+}
+
 fn minute(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%MZ").to_string()
 }
+
+#[cfg(test)]
+mod tests;

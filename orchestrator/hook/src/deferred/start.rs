@@ -68,24 +68,52 @@ pub async fn start(engine: &Engine, request: &Request<'_>) -> Result<Started, St
     // Somebody else is about to start one.
     let Some(turn) = turn else { return Ok(Started::Reused) };
     let run = network::look(request.state, request.now).map_err(|error| error.to_string())?;
-    let due: Vec<&Check> = checks
-        .iter()
-        .filter(|check| run.record().is_none_or(|record| is_due(check, record, request)))
-        .collect();
-    match &run {
-        Run::Live(record) if serves(record, &due, request) => return Ok(Started::Reused),
-        // Nobody breaks off what is changing something.
-        Run::Live(record) if record.helm == request.helm && is_sweeping(record) => {
-            return Ok(Started::Reused);
+    let decision = decide(&run, &checks, request);
+    if let Some(record) = decision.ends_first(&run) {
+        end(record);
+    }
+    match decision {
+        Decision::Nothing => Ok(Started::Nothing),
+        Decision::Reused => Ok(Started::Reused),
+        Decision::Fresh(due) => {
+            fresh(engine, request, &turn, run.record(), &checks, &due).await?;
+            Ok(Started::Fresh)
         }
-        Run::Live(record) | Run::Abandoned(record, _) => end(record),
-        Run::Never | Run::Garbage | Run::Over(_) => {}
     }
-    if due.is_empty() {
-        return Ok(Started::Nothing);
+}
+
+/// What is to be done about what is asked.
+#[derive(Debug, PartialEq)]
+enum Decision<'a> {
+    /// Every answer is there.
+    Nothing,
+    /// The run that works serves.
+    Reused,
+    /// A new run has to answer these.
+    Fresh(Vec<&'a Check>),
+}
+
+impl Decision<'_> {
+    /// The run that is ended before anything else: one in the way of a new one, or what is left of one that was abandoned.
+    /// One of another session that nothing was left to ask of comes to its own end.
+    fn ends_first<'r>(&self, run: &'r Run) -> Option<&'r Record> {
+        match (run, self) {
+            (Run::Abandoned(record, _), _) | (Run::Live(record), Decision::Fresh(_)) => Some(record),
+            _ => None,
+        }
     }
-    fresh(engine, request, &turn, run.record(), &checks, &due).await?;
-    Ok(Started::Fresh)
+}
+
+fn decide<'a>(run: &Run, checks: &'a [Check], request: &Request<'_>) -> Decision<'a> {
+    let is_due = |check: &&Check| run.record().is_none_or(|record| is_due(check, record, request));
+    let due: Vec<&Check> = checks.iter().filter(is_due).collect();
+    match run {
+        Run::Live(record) if serves(record, &due, request) => Decision::Reused,
+        // Nobody breaks off what is changing something.
+        Run::Live(record) if record.helm == request.helm && is_sweeping(record) => Decision::Reused,
+        _ if due.is_empty() => Decision::Nothing,
+        _ => Decision::Fresh(due),
+    }
 }
 
 async fn fresh(
@@ -96,11 +124,44 @@ async fn fresh(
     checks: &[Check],
     due: &[&Check],
 ) -> Result<(), String> {
-    let generation = match before {
-        Some(before) if before.helm == request.helm => before.generation,
+    let (host, pid_namespace) = network::vantage();
+    let record = |run: &DetachedRun| Record {
+        generation: generation(before, &request.helm),
+        helm: request.helm.clone(),
+        state: RunState::Running,
+        supervisor: run.supervisor.clone(),
+        worker: run.leader.clone(),
+        host,
+        pid_namespace,
+        sweeps: request.sweeps,
+        started_at: network::stamp(request.now),
+        deadline_seconds: request.deadline.get(),
+        ended_at: None,
+        checks: rows(before, checks, due),
+    };
+    // Of an earlier run: what is in it then is of this one.
+    let _ = request.state.remove(network::LOG);
+    let program = std::env::current_exe().map_err(|error| format!("this program is not found: {error}"))?;
+    let command = Command::new(program).args(["network", "worker", "--root"]).arg(request.root);
+    let command = plan::without_secrets(command).current_dir(request.root);
+    let most = Deadline::new(request.deadline.duration() + BACKSTOP).unwrap_or(Deadline::MAX);
+    let detached =
+        Detached::new(command, most, request.state.path().join(network::LOG)).grace(Grace::DEFAULT);
+    let started = detached.start_with(engine, |run| turn.write(&record(run)).map_err(io::Error::other)).await;
+    started.map(drop).map_err(|error| error.to_string())
+}
+
+/// Every session in charge has its own.
+fn generation(before: Option<&Record>, helm: &HelmIdentity) -> u64 {
+    match before {
+        Some(before) if before.helm == *helm => before.generation,
         Some(before) => before.generation.saturating_add(1),
         None => 1,
-    };
+    }
+}
+
+/// The checks of a new run: those that are due wait, of the others it is known what they came to.
+fn rows(before: Option<&Record>, checks: &[Check], due: &[&Check]) -> Vec<CheckRow> {
     let row = |check: &Check| {
         let waiting = CheckRow {
             name: check.name.clone(),
@@ -114,31 +175,7 @@ async fn fresh(
         let known = || before?.checks.iter().find(|row| row.name == check.name).cloned();
         if is_due { waiting } else { known().unwrap_or(waiting) }
     };
-    let (host, pid_namespace) = network::vantage();
-    let record = |run: &DetachedRun| Record {
-        generation,
-        helm: request.helm.clone(),
-        state: RunState::Running,
-        supervisor: run.supervisor.clone(),
-        worker: run.leader.clone(),
-        host,
-        pid_namespace,
-        sweeps: request.sweeps,
-        started_at: network::stamp(request.now),
-        deadline_seconds: request.deadline.get(),
-        ended_at: None,
-        checks: checks.iter().map(row).collect(),
-    };
-    // Of an earlier run: what is in it then is of this one.
-    let _ = request.state.remove(network::LOG);
-    let program = std::env::current_exe().map_err(|error| format!("this program is not found: {error}"))?;
-    let command = Command::new(program).args(["network", "worker", "--root"]).arg(request.root);
-    let command = plan::without_secrets(command).current_dir(request.root);
-    let most = Deadline::new(request.deadline.duration() + BACKSTOP).unwrap_or(Deadline::MAX);
-    let detached =
-        Detached::new(command, most, request.state.path().join(network::LOG)).grace(Grace::DEFAULT);
-    let started = detached.start_with(engine, |run| turn.write(&record(run)).map_err(io::Error::other)).await;
-    started.map(drop).map_err(|error| error.to_string())
+    checks.iter().map(row).collect()
 }
 
 /// Whether it has to be asked again. What asked for action is, because the session that heard of it may be gone.
@@ -178,3 +215,6 @@ fn is_worker(pid: i32) -> bool {
     let mut words = line.split(|byte| *byte == 0).skip(1);
     words.next() == Some(b"network") && words.next() == Some(b"worker")
 }
+
+#[cfg(test)]
+mod tests;

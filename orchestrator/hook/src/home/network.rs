@@ -186,7 +186,8 @@ impl Record {
         let most = i64::from(self.deadline_seconds) + OVERDUE_SECONDS;
         match age {
             Some(age) if (-OVERDUE_SECONDS..=most).contains(&age) => None,
-            _ => Some("it is older than its deadline allows".to_owned()),
+            Some(1..) => Some("it is older than its deadline allows".to_owned()),
+            Some(_) | None => Some("no clock of this machine told when it was started".to_owned()),
         }
     }
 }

@@ -34,7 +34,7 @@ pub struct Wake {
     pub text: String,
     /// Which run found it.
     pub generation: u64,
-    /// When, RFC 3339 to the nanosecond: what tells it from another result of the same name.
+    /// When, RFC 3339 with all nine digits: what tells it from another result of the same name, and sorts as text.
     pub at: String,
     /// Who is about to tell it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ pub struct Wake {
 impl Wake {
     /// A result of now.
     pub fn new(name: &str, text: String, generation: u64, now: Timestamp) -> Wake {
-        Wake { name: name.to_owned(), text, generation, at: now.to_string(), claimed_by: None }
+        Wake { name: name.to_owned(), text, generation, at: format!("{now:.9}"), claimed_by: None }
     }
 }
 

@@ -512,3 +512,6 @@ fn others(state: &Folder, me: &Me) -> Option<String> {
 fn file_session(event: &Event) -> String {
     event.session_id.clone().unwrap_or_else(|| "unknown".to_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::call::{Call, Out};
 use super::place::Home;
 use super::{answer, say, session};
-use crate::harness::{Event, EventKind, Reply, carries_context};
+use crate::harness::{Budget, Event, EventKind, Reply, carries_context};
 use crate::home::helm;
 use crate::home::trace::Firing;
 use crate::home::wakes::{self, Claimed, Wake};
@@ -24,7 +24,7 @@ pub(super) fn tell(
     out: &mut dyn Out,
 ) -> u8 {
     let Some(claimed) = claim(call, event, home, kind) else { return answer(call, Some(event), out) };
-    let (text, told) = compose(call, home, claimed.wakes());
+    let (text, told) = compose(call.harness.budget, &home.config.operational.label, claimed.wakes());
     firing.decision = "wake".to_owned();
     let (code, is_delivered) = say(call, event, kind, &Reply::Context(text), out);
     // Only now: whoever is killed before this has told nothing, as far as anybody knows.
@@ -42,10 +42,9 @@ fn claim(call: &Call, event: &Event, home: &Home, kind: EventKind) -> Option<Cla
 }
 
 /// As many as fit, the oldest first, and their names.
-fn compose(call: &Call, home: &Home, wakes: &[Wake]) -> (String, Vec<String>) {
-    let budget = call.harness.budget;
+fn compose(budget: Budget, label: &str, wakes: &[Wake]) -> (String, Vec<String>) {
     let most = budget.limit().filter(|limit| *limit > 0).unwrap_or(MOST_BYTES);
-    let mut text = operational::header(&home.config.operational.label, operational::Kind::Wake);
+    let mut text = operational::header(label, operational::Kind::Wake);
     let mut told = Vec::new();
     for wake in wakes {
         let more = if told.is_empty() { wake.text.clone() } else { format!("\n\n{}", wake.text) };
@@ -80,3 +79,6 @@ impl Harvest {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use dogwatch::home::helm::{self, Claim, Me};
 use dogwatch::home::once;
 use dogwatch::home::state::Folder;
+use dogwatch::home::wakes;
 use dogwatch_engine::process::Identity;
 use jiff::Timestamp;
 use nix::fcntl::{Flock, FlockArg};
@@ -142,6 +143,8 @@ fn a_member_of_the_crew() {
         stdout.flush().unwrap();
     };
     let mut locks = Vec::new();
+    let mut sweeps = Vec::new();
+    let mut claimed = None;
     for order in io::stdin().lines().map_while(Result::ok) {
         let gate = File::open(home.join(GATE)).unwrap();
         say("ready");
@@ -154,6 +157,24 @@ fn a_member_of_the_crew() {
             Some(("lock", name)) => {
                 locks.push(state.lock(name, BOUND).unwrap().unwrap());
                 say("locked");
+            }
+            None if order == "sweep" => match helm::peek(&state) {
+                Some((holder, _)) => {
+                    sweeps.push(helm::hold_for_sweep(&state, &holder.identity()).unwrap());
+                    say("sweeping");
+                }
+                None => say("nobody has the helm"),
+            },
+            None if order == "claim" => {
+                claimed = wakes::claim(&state, |_| true);
+                let texts = claimed.iter().flat_map(wakes::Claimed::wakes).map(|wake| wake.text.as_str());
+                say(&format!("claimed {}", texts.collect::<Vec<_>>().join(" ")));
+            }
+            None if order == "acknowledge" => {
+                if let Some(claimed) = claimed.take() {
+                    claimed.acknowledge(|_| true);
+                }
+                say("acknowledged");
             }
             _ => say(&describe(&helm::acquire(&state, &me, Timestamp::now()))),
         }

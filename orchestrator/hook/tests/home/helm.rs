@@ -152,6 +152,28 @@ fn a_lock_whose_holder_was_killed_keeps_nobody_out() {
     assert_eq!(said, BTreeSet::from([(1, Some("taken".to_owned()))]));
 }
 
+#[test]
+fn a_sweep_whose_worker_was_killed_holds_nobody_off() {
+    let mut crew = Crew::new(3);
+    crew.order(&[0], "acquire");
+    assert_eq!(crew.hear(), (0, Some("taken".to_owned())));
+    crew.order(&[1], "sweep");
+    assert_eq!(crew.hear(), (1, Some("sweeping".to_owned())));
+    // The session ends while its sweep is still at work.
+    crew.kill(0);
+    assert_eq!(crew.hear(), (0, None));
+    crew.await_death(0);
+    let begin = std::time::Instant::now();
+    crew.order(&[2], "acquire");
+    assert_eq!(crew.hear(), (2, Some("unexpected: Sweeping".to_owned())));
+    assert!(begin.elapsed() < std::time::Duration::from_secs(20));
+    crew.kill(1);
+    assert_eq!(crew.hear(), (1, None));
+    crew.await_death(1);
+    crew.order(&[2], "acquire");
+    assert_eq!(crew.hear(), (2, Some(format!("taken from {}", crew.pid(0)))));
+}
+
 fn assert_only_helm_files(state: &Folder) {
     let mut names: Vec<_> =
         std::fs::read_dir(state.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -5,3 +5,4 @@
 mod crew;
 mod helm;
 mod once;
+mod wakes;

@@ -456,3 +456,133 @@ fn a_settled_helm_needs_no_lock() {
     assert!(matches!(acquire(&state, &me(other_process(), "a"), now()), Claim::Mine(_)));
     assert!(matches!(acquire(&state, &me(this_process(), "b"), now()), Claim::Held(_)));
 }
+
+/// The helm of this process, held for a sweep.
+fn swept(state: &Folder) -> (Holder, Sweep) {
+    let (holder, _) = taken(acquire(state, &me(this_process(), "a"), now()));
+    let sweep = hold_for_sweep(state, &holder.identity()).unwrap();
+    (holder, sweep)
+}
+
+#[test]
+fn while_a_sweep_is_at_work_nobody_takes_the_helm_over_and_nobody_waits() {
+    let (_home, state) = home();
+    let gone = Identity { start_time: 1, ..this_process() };
+    let (holder, _) = taken(acquire(&state, &me(gone, "a"), now()));
+    let sweep = hold_for_sweep(&state, &holder.identity()).unwrap();
+    let begin = Instant::now();
+    for _ in 0..5 {
+        assert_eq!(acquire(&state, &me(this_process(), "b"), now()), Claim::Sweeping);
+        assert_eq!(take(&state, &me(this_process(), "b"), now()), Claim::Sweeping);
+    }
+    assert!(begin.elapsed() < CLAIM_BOUND, "{:?}", begin.elapsed());
+    assert_eq!(peek(&state).unwrap().0, holder, "the row is as it was");
+    drop(sweep);
+    assert_eq!(replaced_because(acquire(&state, &me(this_process(), "b"), now())), Why::Recycled);
+}
+
+#[test]
+fn a_persons_word_does_not_take_it_from_a_living_holder_in_a_sweep() {
+    let (_home, state) = home();
+    let (holder, sweep) = swept(&state);
+    assert_eq!(take(&state, &me(other_process(), "b"), now()), Claim::Sweeping);
+    assert_eq!(acquire(&state, &me(other_process(), "b"), now()), Claim::Held(holder.clone()));
+    drop(sweep);
+    let (_, replaced) = taken(take(&state, &me(other_process(), "b"), now()));
+    assert_eq!(replaced, Some(Stale { why: Why::TakenAway, holder: Some(holder) }));
+}
+
+#[test]
+fn a_sweep_is_nothing_to_the_session_that_it_is_for() {
+    let (_home, state) = home();
+    let (_, _sweep) = swept(&state);
+    assert!(matches!(acquire(&state, &me(this_process(), "a"), now()), Claim::Mine(_)));
+    assert!(matches!(take(&state, &me(this_process(), "a"), now()), Claim::Mine(_)));
+    // Its row is still written, as after a clear.
+    let Claim::Mine(holder) = acquire(&state, &me(this_process(), "b"), now()) else { panic!() };
+    assert_eq!(holder.session.as_deref(), Some("b"));
+    assert!(is_mine(&state, &me(this_process(), "b")));
+}
+
+#[rstest]
+#[case::released(true)]
+#[case::made_garbage(false)]
+fn a_helm_that_is_free_or_unreadable_is_not_taken_during_a_sweep(#[case] is_released: bool) {
+    let (_home, state) = home();
+    let (_, sweep) = swept(&state);
+    if is_released {
+        assert!(release(&state, &me(this_process(), "a")));
+    } else {
+        fs::write(state.path().join(FILE_NAME), "garbage").unwrap();
+    }
+    assert_eq!(acquire(&state, &me(other_process(), "b"), now()), Claim::Sweeping);
+    drop(sweep);
+    taken(acquire(&state, &me(other_process(), "b"), now()));
+}
+
+#[test]
+fn a_sweep_is_not_begun_for_a_session_that_has_lost_the_helm() {
+    let (_home, state) = home();
+    let (holder, sweep) = swept(&state);
+    drop(sweep);
+    let other = me(other_process(), "b").identity().unwrap();
+    assert_eq!(hold_for_sweep(&state, &other).unwrap_err(), "the helm has gone to another session");
+    taken(take(&state, &me(other_process(), "b"), now()));
+    assert!(hold_for_sweep(&state, &holder.identity()).is_err());
+    assert!(hold_for_sweep(&state, &other).is_ok());
+    assert!(release(&state, &me(other_process(), "b")));
+    assert!(hold_for_sweep(&state, &other).is_err(), "nobody has it");
+    fs::write(state.path().join(FILE_NAME), "garbage").unwrap();
+    assert!(hold_for_sweep(&state, &other).is_err(), "nobody knows who has it");
+}
+
+#[test]
+fn in_a_shared_process_a_sweep_is_of_the_session_it_was_started_for() {
+    let (_home, state) = home();
+    let (holder, _) = taken(acquire(&state, &shared("a"), now()));
+    assert!(hold_for_sweep(&state, &shared("b").identity().unwrap()).is_err());
+    let _sweep = hold_for_sweep(&state, &holder.identity()).unwrap();
+    let later = now() + SignedDuration::from_secs(700);
+    assert_eq!(acquire(&state, &shared("b"), later), Claim::Sweeping);
+    touch(&state, &shared("a"), later);
+    assert!(matches!(acquire(&state, &shared("b"), later), Claim::Held(_)));
+}
+
+#[test]
+fn there_is_one_sweep_at_a_time() {
+    let (_home, state) = home();
+    let (holder, sweep) = swept(&state);
+    assert_eq!(hold_for_sweep(&state, &holder.identity()).unwrap_err(), "another sweep is at work");
+    drop(sweep);
+    assert!(hold_for_sweep(&state, &holder.identity()).is_ok());
+}
+
+#[test]
+fn a_sweep_waits_for_the_row_no_longer_than_a_claim_and_begins_only_with_it() {
+    let (_home, state) = home();
+    let (holder, sweep) = swept(&state);
+    drop(sweep);
+    let lock = state.lock(LOCK_NAME, CLAIM_BOUND).unwrap().unwrap();
+    let begin = Instant::now();
+    assert!(hold_for_sweep(&state, &holder.identity()).is_err());
+    assert!(begin.elapsed() >= CLAIM_BOUND && begin.elapsed() < CLAIM_BOUND * 5, "{:?}", begin.elapsed());
+    drop(lock);
+    // The lock of the row is not kept for the length of the sweep.
+    let _sweep = hold_for_sweep(&state, &holder.identity()).unwrap();
+    assert!(state.lock(LOCK_NAME, Duration::ZERO).unwrap().is_some());
+}
+
+#[test]
+fn a_sweep_lock_that_is_no_file_keeps_the_helm_from_being_taken_blindly() {
+    let (_home, state) = home();
+    a_folder(&state.path().join(SWEEP_LOCK_NAME));
+    let why = refused(acquire(&state, &me(this_process(), "a"), now()));
+    assert!(why.contains(SWEEP_LOCK_NAME), "{why}");
+}
+
+#[test]
+fn without_a_sweep_a_claim_makes_no_lock_of_it() {
+    let (_home, state) = home();
+    taken(acquire(&state, &me(this_process(), "a"), now()));
+    assert!(!state.path().join(SWEEP_LOCK_NAME).exists());
+}
