@@ -53,7 +53,8 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("orchestrator/hook", &["dogwatch-engine", "dogwatch-floor"]),
     // It keeps its own account of every harness, so that it can contradict dogwatch.
     ("harness-sim", &["dogwatch-engine"]),
-    ("live-e2e", &["dogwatch-engine", "harness-sim"]),
+    // The program that it drives the agents with is built from the library.
+    ("live-e2e", &["dogwatch-engine", "harness-sim", "dogwatch"]),
 ];
 
 #[test]

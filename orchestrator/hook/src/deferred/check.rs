@@ -155,7 +155,7 @@ fn has_no_remote(git: &GitPlace) -> bool {
 fn complaint(captured: &Captured) -> String {
     let lines = || captured.stderr.split(|byte| *byte == b'\n');
     let first = lines().find(|line| line.starts_with(b"fatal: ") || line.starts_with(b"ERROR: "));
-    first.map_or_else(|| last_words(captured), |line| redact(&line_bytes(line)).into_owned())
+    first.map_or_else(|| last_words(captured), |line| one_line(&clean_bytes(line)))
 }
 
 /// What a check printed: clean, without credentials, not too long.

@@ -205,8 +205,8 @@ fn end(record: &Record) {
     // A record is a file, and could name anybody.
     if is_worker(record.worker.pid) {
         record.worker.kill();
-        record.supervisor.wait_for_end(END_BOUND);
     }
+    record.supervisor.wait_for_end(END_BOUND);
 }
 
 /// Whether that process runs checks, by its arguments.

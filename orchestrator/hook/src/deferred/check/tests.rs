@@ -50,6 +50,12 @@ fn remote() -> Check {
     Check { name: "remote".to_owned(), work: Work::Remote(git_place()), ..own(&[]) }
 }
 
+/// Of a checkout whose git folder is that.
+fn remote_of(folder: &std::path::Path) -> Check {
+    let git = GitPlace { common_dir: folder.to_owned(), ..git_place() };
+    Check { work: Work::Remote(git), ..remote() }
+}
+
 fn gh() -> Check {
     Check { name: "gh-auth".to_owned(), work: Work::GhAuth, ..own(&[]) }
 }
@@ -115,11 +121,6 @@ fn what_does_not_start_has_failed_and_says_why_in_one_line() {
 
 #[rstest]
 #[case::reached(0, "", Verdict::Clean(None))]
-#[case::none(
-    128,
-    "fatal: No remote configured to list refs from.\n",
-    Verdict::Clean(Some("there is no remote".to_owned()))
-)]
 #[case::refused(
     128,
     "git@host: Permission denied (publickey).\nfatal: Could not read from remote repository.\n",
@@ -127,13 +128,21 @@ fn what_does_not_start_has_failed_and_says_why_in_one_line() {
 )]
 #[case::other_code(1, "broken\n", action("the remote does not answer, or refuses: broken"))]
 #[case::silent(2, "", action("the remote does not answer, or refuses: it said nothing"))]
-#[case::no_remote_is_no_excuse_for_another_code(
-    1,
-    "No remote configured\n",
-    action("the remote does not answer, or refuses: No remote configured")
-)]
 fn the_remote(#[case] code: i32, #[case] stderr: &str, #[case] verdict: Verdict) {
-    assert_eq!(said_by(&remote(), &exited(code, "", stderr)), verdict);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("config"), "[core]\n\tbare = false\n[remote \"origin\"]\n").unwrap();
+    assert_eq!(said_by(&remote_of(folder.path()), &exited(code, "", stderr)), verdict);
+}
+
+#[test]
+fn without_a_remote_there_is_nothing_to_reach() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("config"), "[core]\n\tbare = false\n").unwrap();
+    let stderr = "fatal: 'origin' does not appear to be a git repository\n";
+    let nothing = Verdict::Clean(Some("there is no remote".to_owned()));
+    assert_eq!(said_by(&remote_of(folder.path()), &exited(128, "", stderr)), nothing);
+    // No excuse for anything else.
+    assert!(matches!(said_by(&remote_of(folder.path()), &exited(1, "", stderr)), Verdict::Action(_)));
 }
 
 #[rstest]
@@ -142,12 +151,6 @@ fn the_remote(#[case] code: i32, #[case] stderr: &str, #[case] verdict: Verdict)
 #[case::broken(4, failed("exit 4: X Failed"))]
 fn gh_auth(#[case] code: i32, #[case] verdict: Verdict) {
     assert_eq!(said_by(&gh(), &exited(code, "", "github.com\n  X Failed\n")), verdict);
-}
-
-#[test]
-fn that_there_is_no_remote_is_an_excuse_for_the_remote_alone() {
-    let stderr = "fatal: No remote configured to list refs from.\n";
-    assert!(matches!(said_by(&own(&["x"]), &exited(128, "", stderr)), Verdict::Failed(_)));
 }
 
 #[test]
@@ -266,4 +269,15 @@ proptest! {
             prop_assert!(!is_line || !text.contains(['\n', '\u{2028}', '\u{2029}']), "{text:?}");
         }
     }
+}
+
+#[test]
+fn credentials_are_taken_out_before_anything_is_cut() {
+    // The cut of a line would fall into the password.
+    let stderr = format!("{} https://me:hunter2secret@host/x\n", "x".repeat(crate::text::LINE_CHARS - 20));
+    let Verdict::Failed(why) = said_by(&own(&["x"]), &exited(2, "", &stderr)) else { panic!() };
+    assert!(!why.contains("hunter") && why.contains("https://***"), "{why}");
+    let stdout = format!("{} https://me:hunter2secret@host/x\n", "x".repeat(TEXT_BYTES - 20));
+    let Verdict::Action(said) = said_by(&own(&["x"]), &exited(1, &stdout, "")) else { panic!() };
+    assert!(!said.contains("hunter"), "{}", &said[said.len() - 80..]);
 }

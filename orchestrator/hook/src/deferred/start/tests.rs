@@ -338,6 +338,23 @@ impl Cat {
     }
 }
 
+impl Cat {
+    /// One that has a worker's arguments.
+    fn worker(folder: &Path) -> (Cat, Identity) {
+        std::fs::write(folder.join("network"), "read _\n").unwrap();
+        let mut command = StdCommand::new("/bin/sh");
+        let child =
+            command.args(["network", "worker"]).current_dir(folder).stdin(Stdio::piped()).spawn().unwrap();
+        let identity = Identity::of(child.id().cast_signed()).unwrap();
+        // Until then it has those of this program.
+        let until = Instant::now() + Duration::from_secs(30);
+        while !is_worker(identity.pid) && Instant::now() < until {
+            std::thread::yield_now();
+        }
+        (Cat(child), identity)
+    }
+}
+
 impl Drop for Cat {
     fn drop(&mut self) {
         let _ = self.0.kill();
@@ -348,7 +365,8 @@ impl Drop for Cat {
 #[test]
 fn to_end_a_run_kills_its_worker_and_waits_for_its_supervisor_not_for_long() {
     let project = Project::new();
-    let ((_one, worker), (_other, supervisor)) = (Cat::start(), Cat::start());
+    let folder = tempfile::tempdir().unwrap();
+    let ((_one, worker), (_other, supervisor)) = (Cat::worker(folder.path()), Cat::start());
     let record = Record {
         worker: worker.clone(),
         supervisor: supervisor.clone(),
@@ -369,6 +387,15 @@ fn to_end_a_run_hits_nobody_who_has_the_id_of_its_worker_now() {
     let (_cat, living) = Cat::start();
     let stranger = Identity { start_time: living.start_time + 1, ..living.clone() };
     let other_boot = Identity { boot_id: "another".to_owned(), ..living.clone() };
+    // What a record calls a worker, and is none, is nobody's to end.
+    let gone = Identity { boot_id: "another".to_owned(), ..living.clone() };
+    let record = Record {
+        worker: living.clone(),
+        supervisor: gone,
+        ..project.record(true, &[Running, Waiting, Waiting])
+    };
+    end(&record);
+    assert!(living.is_alive());
     for gone in [stranger, other_boot] {
         let worker = gone.clone();
         let record =
