@@ -23,7 +23,7 @@ const LIMIT_BYTES: u64 = 64 * 1024;
 /// How many are looked at.
 const MOST: usize = 200;
 /// How long the one who has told a wake waits to acknowledge it.
-const ACKNOWLEDGE_BOUND: Duration = Duration::from_secs(2);
+const ACKNOWLEDGE_BOUND: Duration = Duration::from_secs(5);
 
 /// A result that waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -317,7 +317,11 @@ fn with_a_crowd_that_posts_claims_and_gives_back_no_wake_is_lost_or_told_twice()
             scope.spawn(move || {
                 let until = Instant::now() + LONG;
                 while told.lock().unwrap().len() < 40 && Instant::now() < until {
-                    let Some(claimed) = claim(&state, all) else { continue };
+                    let Some(claimed) = claim(&state, all) else {
+                        // Who asks again at once keeps those away who have told and acknowledge.
+                        thread::sleep(Duration::from_millis(2));
+                        continue;
+                    };
                     // Every other one gives its first back, or all.
                     let keeps: Vec<String> =
                         claimed.wakes().iter().skip(teller % 2).map(|wake| wake.name.clone()).collect();
