@@ -307,3 +307,20 @@ fn a_file_that_the_harness_cannot_use_is_no_absence_of_hooks() {
     std::fs::write(&settings, "{\"hooks\": {}}").unwrap();
     assert_eq!(run(folder.path(), &["fire", "claude", OPEN]).status.code(), Some(3));
 }
+
+#[test]
+fn what_the_harness_does_not_read_is_marked_and_a_fault_where_one_is_strict() {
+    let folder = tempfile::tempdir().unwrap();
+    let misspelt =
+        r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecison":"deny"}}'"#;
+    let fire = |strict: bool, command: &str| {
+        let mut arguments = vec!["fire", "claude", "PreToolUse-Bash-headless"];
+        arguments.extend(strict.then_some("--strict"));
+        run(folder.path(), &[&arguments[..], &["--", command]].concat())
+    };
+    let output = fire(false, misspelt);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("! Claude Code"));
+    assert_eq!(fire(true, misspelt).status.code(), Some(1));
+    assert_eq!(fire(true, &misspelt.replace("Decison", "Decision")).status.code(), Some(0));
+}

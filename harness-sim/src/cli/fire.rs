@@ -20,7 +20,7 @@ pub(super) struct Arguments {
     /// Play the harness in a project that the person does not trust
     #[arg(long)]
     untrusted: bool,
-    /// Count a note that something may be wrong as a fault
+    /// Count as a fault what may be wrong: a note, or something that the harness does not read
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: Arguments) -> Result<u8, Problem> {
         }
         print(&text);
     }
-    let is_doubted = strict && firings.iter().any(|firing| firing.doubts().next().is_some());
+    let is_doubted = strict && firings.iter().any(Firing::is_doubtful);
     Ok(if firings.iter().any(|firing| firing.not_run.is_some()) {
         NOT_RUN
     } else if nothing && !is_rejected && !is_doubted {

@@ -14,7 +14,7 @@ pub(super) struct Arguments {
     /// Only this harness; may be given more than once
     #[arg(long)]
     harness: Vec<Harness>,
-    /// Count a note that something may be wrong as a fault
+    /// Count as a fault what may be wrong: a note, or something that the harness does not read
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: Arguments) -> Result<u8, Problem> {
         print(&table(&firings));
     }
     let was_run = |firing: &&Firing| firing.not_run.is_none();
-    let is_doubted = arguments.strict && firings.iter().any(|firing| firing.doubts().next().is_some());
+    let is_doubted = arguments.strict && firings.iter().any(Firing::is_doubtful);
     Ok(if is_doubted || firings.iter().filter(was_run).any(|firing| !firing.is_clean()) {
         FAULT
     } else if !firings.iter().all(|firing| was_run(&firing)) {

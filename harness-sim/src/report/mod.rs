@@ -237,6 +237,11 @@ impl Firing {
         self.warnings.iter().filter(|warning| !warning.starts_with(GRANTED))
     }
 
+    /// Whether something may be wrong where nothing failed: a note, or something that the harness does not read.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.doubts().next().is_some() || self.has(Kind::Ignored)
+    }
+
     /// # Panics
     /// Unless the model would see this text.
     #[track_caller]

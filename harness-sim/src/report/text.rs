@@ -45,7 +45,8 @@ pub fn write_firing(out: &mut String, firing: &Firing) {
     let mark = if firing.not_applicable.is_some() || is_unheard {
         paint(Style::Dim, "–")
     } else if good {
-        paint(Style::Good, "✓")
+        // It may have meant something that nobody heard.
+        if firing.has(Kind::Ignored) { paint(Style::Warn, "!") } else { paint(Style::Good, "✓") }
     } else {
         paint(Style::Bad, "✗")
     };
