@@ -20,7 +20,7 @@ fn of_many_starts_at_once_one_runs() {
     std::fs::write(&file, payload).unwrap();
     // Of one session: each is in charge. The number makes each an event of its own.
     let script = format!(
-        "i=0; while [ $i -lt 30 ]; do i=$((i+1)); sed \"s/\\\"count\\\":1/\\\"count\\\":$i/\" {0} | {1} hook claude session-open \
+        "i=0; while [ $i -lt 40 ]; do i=$((i+1)); sed \"s/\\\"count\\\":1/\\\"count\\\":$i/\" {0} | {1} hook claude session-open \
          --limit 180s > /dev/null & done; wait",
         file.display(),
         crate::support::PROGRAM
