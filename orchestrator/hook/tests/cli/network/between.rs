@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use nix::fcntl::{FcntlArg, Flock, FlockArg, fcntl};
 use nix::sys::signal::{Signal, kill};
@@ -189,7 +190,9 @@ fn while_others_are_about_the_wakes_an_event_is_not_held_up() {
     let mut owed = Owed::new();
     let lock = owed.lock();
     // It ends although nobody gives the lock back.
+    let begun = Instant::now();
     assert_eq!(owed.session.prompt(), "");
+    assert!(begun.elapsed() < SLACK);
     drop(lock);
     assert!(owed.next().contains(TEXT));
     owed.done();

@@ -83,7 +83,7 @@ fn checks_that_never_came_to_their_turn_have_no_answer_either() {
 #[test]
 fn a_flood_does_not_fill_the_worker() {
     let home = Home::new(&format!(
-        "{SLOW}[[network.check]]\nname = \"flood\"\ncommand = \"head -c 104857600 /dev/zero | tr '\\\\\\\\0' x; exit 1\"\n"
+        "{SLOW}[[network.check]]\nname = \"flood\"\ncommand = \"head -c 104857600 /dev/zero | tr '\\\\0' x; exit 1\"\n"
     ));
     let mut session = Session::new(&home, "s");
     session.open("startup");
