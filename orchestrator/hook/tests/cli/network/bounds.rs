@@ -43,21 +43,24 @@ fn a_run_whose_supervisor_is_killed_is_over() {
 
 #[test]
 fn what_a_check_leaves_behind_is_gone_when_it_has_answered() {
-    let home = Home::new(
-        "[[network.check]]\nname = \"leaves\"\ncommand = \"echo CI is red; setsid sh -c 'trap \\\"\\\" TERM; GATE(daemon)' & \
-         GATE(leaves); exit 1\"\n",
-    );
+    let home = Home::new(&format!(
+        "{SLOW}[[network.check]]\nname = \"leaves\"\n\
+         command = \"echo CI is red; setsid sh -c 'trap \\\"\\\" TERM; GATE(daemon)' & GATE(leaves); exit 1\"\n"
+    ));
     let mut session = Session::new(&home, "s");
     session.open("startup");
+    home.wait_for_start("slow");
     home.wait_for_start("daemon");
-    let daemon: i32 =
-        fs::read_to_string(home.started_file("daemon")).unwrap().lines().next().unwrap().parse().unwrap();
+    let daemon = fs::read_to_string(home.started_file("daemon")).unwrap().trim().parse().unwrap();
     assert!(is_alive(daemon));
     home.open_gate("leaves");
-    // Long before the deadline of the stage.
+    assert!(wait_until(SLACK, || home.record()["checks"][1]["state"] == "action"), "{}", home.report());
+    // Long before the end of the run, which would take it along.
+    assert!(wait_until(SLACK, || !is_alive(daemon)));
+    assert_eq!(home.record()["state"], "running");
+    home.open_gate("slow");
     let report = home.wait();
     assert!(report.starts_with("network: done") && report.contains("  | CI is red\n"), "{report}");
-    assert!(wait_until(SLACK, || !is_alive(daemon)));
     drop(session);
     home.assert_nothing_runs();
 }
