@@ -115,7 +115,7 @@ impl Home {
         let files = fs::read_dir(self.state().join("wakes")).into_iter().flatten().flatten();
         files
             .filter_map(|file| file.file_name().into_string().ok())
-            .filter(|name| name.ends_with(".json"))
+            .filter(|name| name.strip_suffix(".json").is_some())
             .collect()
     }
 

@@ -67,9 +67,8 @@ fn what_a_check_leaves_behind_is_gone_when_it_has_answered() {
 
 #[test]
 fn checks_that_never_came_to_their_turn_have_no_answer_either() {
-    let checks: String = (0..12)
-        .map(|number| format!("[[network.check]]\nname = \"c{number}\"\ncommand = \"GATE(c{number})\"\n"))
-        .collect();
+    let check = |number| format!("[[network.check]]\nname = \"c{number}\"\ncommand = \"GATE(c{number})\"\n");
+    let checks = (0..12).map(check).collect::<Vec<_>>().concat();
     let sweep = "[[network.check]]\nname = \"fetch\"\ncommand = \"GATE(fetch)\"\nsweep = true\n";
     let home = Home::new(&format!("[network]\ndeadline = 1\n{sweep}{checks}"));
     let mut session = Session::new(&home, "s");

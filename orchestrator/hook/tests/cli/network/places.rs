@@ -102,7 +102,7 @@ fn changed_meanwhile(change: impl Fn(&Home)) -> (Home, Session) {
 #[test]
 fn a_config_that_changes_while_the_worker_starts_is_not_run() {
     let (home, session) = changed_meanwhile(|home| {
-        home.config("[[network.check]]\nname = \"slow\"\ncommand = \"GATE(other)\"\n")
+        home.config("[[network.check]]\nname = \"slow\"\ncommand = \"GATE(other)\"\n");
     });
     let report = home.wait();
     assert!(report.contains("- slow: skipped: the config was changed since\n"), "{report}");
@@ -136,7 +136,9 @@ fn an_answer_is_asked_for_again_when_it_is_no_longer_fresh() {
         let mut record = home.record();
         if let Some(rows) = record["checks"].as_array_mut() {
             let at = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(age_seconds);
-            rows.iter_mut().for_each(|row| row["ended_at"] = json!(at.to_string()));
+            for row in rows {
+                row["ended_at"] = json!(at.to_string());
+            }
             fs::write(home.state().join("network.json"), record.to_string()).unwrap();
         }
         session.open("startup");

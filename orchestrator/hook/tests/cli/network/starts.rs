@@ -49,16 +49,20 @@ fn a_check_finishes_although_the_harness_and_its_tree_are_killed() {
 fn of_a_hook_that_is_killed_at_any_moment_nothing_runs_that_the_record_does_not_name() {
     let mut dice = Dice::new();
     let (mut none, mut whole, mut abandoned) = (0, 0, 0);
-    let mut usual = 100_000;
-    for round in 0..rounds(8) {
+    // Until when kills fall: somewhat longer than it takes until a run is there.
+    let mut until = 0;
+    for round in 0..rounds(20) {
         let home = Home::new(RED);
         let mut session = Session::new(&home, "s");
         let host = session.host.pid();
         let payload = session.payload("SessionStart", &json!({ "source": "startup" }));
         let begun = Instant::now();
         session.host.begin("setsid", "hook claude session-open --limit 180s", &payload);
-        if round > 0 {
-            let at = Duration::from_micros(dice.below(usual) as u64);
+        if round == 0 {
+            assert!(wait_until(SLACK, || !home.record().is_null()));
+            until = usize::try_from(begun.elapsed().as_micros()).unwrap() * 5 / 4;
+        } else {
+            let at = Duration::from_micros(dice.below(until) as u64);
             std::thread::sleep(at.saturating_sub(begun.elapsed()));
             // Its group and its tree.
             for pid in below(host) {
@@ -67,9 +71,6 @@ fn of_a_hook_that_is_killed_at_any_moment_nothing_runs_that_the_record_does_not_
             }
         }
         session.host.end();
-        if round == 0 {
-            usual = usize::try_from(begun.elapsed().as_micros()).unwrap();
-        }
         let is_settled = || {
             let record = home.record();
             if record["state"] == "running" && is_alive(home.pid_of("worker")) {
