@@ -61,7 +61,8 @@ pub(super) fn run(words: &[OsString]) -> ExitCode {
     let stdin = io::stdin();
     let input = read_payload(stdin.as_fd(), &ReadLimits::of(call.event));
     let stdout = io::stdout();
-    let mut out = Stdout { fd: stdout.as_fd(), written: 0, is_broken: false };
+    let fd = stdout.as_fd();
+    let mut out = Stdout { fd, written: 0, is_broken: false, is_read: !is_null(fd) };
     let answer = AssertUnwindSafe(|| handle(&call, &input.bytes, &mut out));
     // The panic has been told on stderr; the session goes on.
     let code =
@@ -118,6 +119,17 @@ struct Stdout<'a> {
     fd: BorrowedFd<'a>,
     written: u64,
     is_broken: bool,
+    /// Whether anybody may read it.
+    is_read: bool,
+}
+
+/// Whether this is the null device, which the runtime also puts in the place of a stdout that came closed. What is written
+/// there goes out without an error, and nobody has been told.
+fn is_null(fd: BorrowedFd<'_>) -> bool {
+    use nix::sys::stat::{fstat, stat};
+    let null = stat("/dev/null").map(|null| null.st_rdev);
+    // Nothing else in `/dev` has its number; a plain file has none at all.
+    null.is_ok_and(|null| null != 0 && fstat(fd).is_ok_and(|out| out.st_rdev == null))
 }
 
 impl Out for Stdout<'_> {
@@ -141,7 +153,7 @@ impl Out for Stdout<'_> {
                 Err(errno) => self.give_up(&format!("the answer cannot be written: {}", errno.desc())),
             }
         }
-        !self.is_broken
+        !self.is_broken && self.is_read
     }
 
     fn note(&mut self, message: &str) {

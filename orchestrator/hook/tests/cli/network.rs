@@ -1,19 +1,25 @@
 //! The deferred stage, with the real program: checks beside a session, and what it is told of them.
 
 mod abandoned;
+mod between;
+mod bounds;
 mod chaos;
 mod harnesses;
 mod outlives;
+mod places;
 mod single_flight;
+mod starts;
 mod words;
 
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::support::{Desk, Fired, Host, SLACK, stdout, wait_until};
+use crate::support::{Desk, Fired, Host, SLACK, is_alive, stdout, wait_until};
 
 /// A home whose checks wait for the test.
 pub(crate) struct Home {
@@ -109,20 +115,52 @@ impl Home {
         let files = fs::read_dir(self.state().join("wakes")).into_iter().flatten().flatten();
         files
             .filter_map(|file| file.file_name().into_string().ok())
-            .filter(|name| !name.starts_with('.'))
+            .filter(|name| name.strip_suffix(".json").is_some())
             .collect()
     }
 
+    /// Everything that was started from this desk and lives, by what it inherits and cannot easily lose: the person's home
+    /// folder in its environment. Supervisors and checks bear no word of the project in their arguments.
+    pub(crate) fn ours(&self) -> Vec<i32> {
+        let mark = format!("HOME={}\0", self.desk.scratch.path().display());
+        let inherits = |pid: &i32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.windows(mark.len()).any(|window| window == mark.as_bytes()) && is_alive(*pid)
+        };
+        let entries = fs::read_dir("/proc").unwrap();
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+        pids.filter(inherits).collect()
+    }
+
     /// Waits until nothing of this home runs any more: the supervisor of a run ends a moment after its record is closed.
+    /// The sessions have to be gone by then.
     pub(crate) fn assert_nothing_runs(&self) {
-        self.desk.assert_nothing_left();
+        self.assert_nothing_runs_but(&[]);
+    }
+
+    pub(crate) fn assert_nothing_runs_but(&self, sessions: &[&Session]) {
+        let hosts: Vec<i32> = sessions.iter().map(|session| session.host.pid()).collect();
+        let rest = || self.ours().into_iter().filter(|pid| !hosts.contains(pid)).collect::<Vec<_>>();
+        let shown = |pid: &i32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        assert!(
+            wait_until(SLACK, || rest().is_empty()),
+            "left behind: {:?}",
+            rest().iter().map(shown).collect::<Vec<_>>()
+        );
+    }
+
+    /// The process of the run that the record names in that role.
+    pub(crate) fn pid_of(&self, role: &str) -> i32 {
+        i32::try_from(self.record()[role]["pid"].as_i64().unwrap()).unwrap()
     }
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.desk.end_what_is_left();
+            for pid in self.ours() {
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
         }
     }
 }

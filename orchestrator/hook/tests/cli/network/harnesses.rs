@@ -34,7 +34,7 @@ fn fire(home: &Home, host: &mut Host, words: &str, payload: &Value) -> Fired {
 }
 
 /// Events that bring nothing, then the one that does, then nothing any more.
-#[allow(clippy::needless_pass_by_value, reason = "a table reads better without borrows")]
+#[allow(clippy::needless_pass_by_value, reason = "a case reads as one line of words")]
 fn check(
     harness: &str,
     open: (&str, Value),

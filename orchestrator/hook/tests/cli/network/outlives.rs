@@ -81,7 +81,7 @@ fn a_killed_hook(end: impl Fn(i32, i32)) {
     home.wait_for_start("ci");
     let host = session.host.pid();
     let hook = below(host).into_iter().find(|pid| command_line(*pid).contains("session-open")).unwrap();
-    let worker = pid_of(&home, "worker");
+    let worker = home.pid_of("worker");
     assert!(!below(host).contains(&worker), "the check is not below the harness");
     end(hook, host);
     let fired = session.host.end();
@@ -143,7 +143,7 @@ fn a_worker_whose_home_is_deleted_or_replaced_ends_by_itself() {
         let mut session = Session::new(&home, "s");
         session.open("startup");
         home.wait_for_start("ci");
-        let (worker, supervisor) = (pid_of(&home, "worker"), pid_of(&home, "supervisor"));
+        let (worker, supervisor) = (home.pid_of("worker"), home.pid_of("supervisor"));
         let folder = home.desk.project.join(".dogwatch");
         fs::rename(&folder, home.desk.scratch.path().join("away")).unwrap();
         fs::remove_dir_all(home.desk.scratch.path().join("away")).unwrap();
@@ -168,23 +168,19 @@ fn a_worker_whose_home_is_deleted_or_replaced_ends_by_itself() {
     }
 }
 
-fn pid_of(home: &Home, role: &str) -> i32 {
-    i32::try_from(home.record()[role]["pid"].as_i64().unwrap()).unwrap()
-}
-
-fn command_line(pid: i32) -> String {
+pub(super) fn command_line(pid: i32) -> String {
     String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()).into_owned()
 }
 
 /// The processor time of a process, in clock ticks.
-fn ticks(pid: i32) -> u64 {
+pub(super) fn ticks(pid: i32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     fields.iter().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
 }
 
 /// Everything below a process, by the parents.
-fn below(root: i32) -> Vec<i32> {
+pub(super) fn below(root: i32) -> Vec<i32> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {

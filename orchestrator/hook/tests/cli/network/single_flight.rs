@@ -1,7 +1,9 @@
 //! One run at a time, for the session in charge; sweeps only under its helm.
 
+use std::collections::BTreeSet;
 use std::process::Stdio;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -18,15 +20,38 @@ fn of_many_starts_at_once_one_runs() {
     let payload = session.payload("SessionStart", &json!({ "source": "startup" }));
     let file = home.desk.scratch.path().join("payload");
     std::fs::write(&file, payload).unwrap();
-    // Of one session: each is in charge. The number makes each an event of its own.
-    let script = format!(
-        "i=0; while [ $i -lt 30 ]; do i=$((i+1)); sed \"s/\\\"count\\\":1/\\\"count\\\":$i/\" {0} | {1} hook claude session-open \
-         --limit 180s > /dev/null & done; wait",
-        file.display(),
-        crate::support::PROGRAM
-    );
-    assert_eq!(session.host.order(&script), 0);
-    home.wait_for_start("slow");
+    let is_over = AtomicBool::new(false);
+    let workers = std::thread::scope(|scope| {
+        // A worker that is replaced at once may not come as far as its check, and is seen in the record alone.
+        let watch = scope.spawn(|| {
+            let mut workers = BTreeSet::new();
+            while !is_over.load(Ordering::Relaxed) {
+                workers.extend(home.record()["worker"]["pid"].as_i64());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            workers
+        });
+        // None at all, then one that works.
+        for from in [1, 41] {
+            // Of one session: each is in charge. The number makes each an event of its own.
+            let script = format!(
+                "i={from}; while [ $i -lt {to} ]; do sed \"s/\\\"count\\\":1/\\\"count\\\":$i/\" {file} | {program} hook claude \
+                 session-open --limit 180s > {file}.$i & i=$((i+1)); done; wait",
+                to = from + 40,
+                file = file.display(),
+                program = crate::support::PROGRAM
+            );
+            assert_eq!(session.host.order(&script), 0);
+            home.wait_for_start("slow");
+        }
+        is_over.store(true, Ordering::Relaxed);
+        watch.join().unwrap()
+    });
+    assert_eq!(workers.len(), 1, "{workers:?}");
+    for number in 1..81 {
+        let answer = std::fs::read_to_string(format!("{}.{number}", file.display())).unwrap();
+        assert!(answer.contains("additionalContext"), "each of them opens: {number}: {answer:?}");
+    }
     home.open_gate("slow");
     home.wait();
     assert_eq!(home.starts("slow"), 1);

@@ -25,7 +25,57 @@ fn without_a_home_or_a_run_it_says_so() {
         (&json["version"], &json["state"], &json["record"]),
         (&1.into(), &"never".into(), &Value::Null)
     );
-    assert_eq!(desk.dogwatch(&["network", "reprot"]).status.code(), Some(2));
+    for words in [&["network", "reprot"][..], &["network"], &["network", "wait", "--timeout", "soon"]] {
+        assert_eq!(desk.dogwatch(words).status.code(), Some(2), "{words:?}");
+    }
+}
+
+#[test]
+fn without_a_home_nothing_is_printed_but_why() {
+    let desk = Desk::new();
+    for words in [
+        &["network", "report", "--json"][..],
+        &["network", "wait"],
+        &["network", "wait", "--json", "--timeout", "60s"],
+    ] {
+        let output = desk.dogwatch(words);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{words:?}");
+        assert!(stderr(&output).contains("`dogwatch init` makes one"), "{words:?}: {}", stderr(&output));
+    }
+    assert!(!desk.project.join(".dogwatch").exists(), "a look makes nothing");
+}
+
+#[test]
+fn no_secret_of_a_harness_reaches_a_check() {
+    const SECRETS: [&str; 14] = [
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "CLAUDE_CODE_MESSAGING_TOKEN",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CODEX_API_KEY",
+        "CURSOR_API_KEY",
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "GROK_API_KEY",
+        "GROQ_API_KEY",
+        "MISTRAL_API_KEY",
+        "OPENAI_API_KEY",
+        "OPENROUTER_API_KEY",
+        "XAI_API_KEY",
+    ];
+    let home = Home::new("[[network.check]]\nname = \"names\"\ncommand = \"env | cut -d= -f1; exit 1\"\n");
+    let mut session = Session::new(&home, "s");
+    let payload = session.payload("SessionStart", &serde_json::json!({ "source": "startup" }));
+    let before = SECRETS.join("=hush ") + "=hush ORDINARY=hush";
+    session.host.begin(&before, "hook claude session-open --limit 180s", &payload);
+    session.host.end();
+    let report = home.wait();
+    assert!(report.contains("\n  | ORDINARY\n") && report.contains("\n  | HOME\n"), "{report}");
+    for name in SECRETS {
+        assert!(!report.contains(name), "{name}: {report}");
+    }
+    drop(session);
+    home.assert_nothing_runs();
 }
 
 #[test]
