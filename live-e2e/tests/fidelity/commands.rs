@@ -8,16 +8,20 @@ use crate::scenario::{Command, Hooks, Program, Scenario, says};
 use crate::texts;
 
 /// What a hook wants to say in most of them.
-const TEXT: &str = "FIDELITY-the-hook-has-spoken";
-const OTHER: &str = "FIDELITY-the-other-hook-has-spoken";
+const TEXT: &str = "FIDELITY-amber-lighthouse-speaks";
+const OTHER: &str = "WINTER-GARDEN-replied";
 
 /// Prints nothing before the tool has run, or a while has passed; from a process that outlives the hook and holds stdout.
 const HELD_UNTIL_THE_TOOL: &str = "(i=0; while [ $i -lt 60 ] && ! grep -q tool '{log}'; do sleep 0.1; i=$((i+1)); done; echo held >>'{log}') &";
+/// Waits for a hook beside it, or a while.
+const BEHIND_THE_OTHER: &str = "i=0; while [ $i -lt 30 ] && ! grep -q fast '{log}'; do sleep 0.1; i=$((i+1)); done\n\
+    sleep 0.2; echo slow >>'{log}'";
 /// Says when it is asked to end.
 const LOOPS: &str = "trap \"echo term >>'{log}'; exit 1\" TERM\n\
     (i=0; while [ $i -lt 80 ]; do sleep 0.1; i=$((i+1)); done) \n echo end >>'{log}'";
-/// What a stop's hook is told: whether it has refused before.
-const TELLS_AGAIN: &str = "case \"$payload\" in *'\"stop_hook_active\":true'*|*'\"stop_hook_active\": true'*) echo again >>'{log}';; esac";
+/// What a stop's hook is told: whether it has refused before, whether the session ends.
+const TELLS_AGAIN: &str = "case \"$payload\" in *'\"stop_hook_active\":true'*|*'\"stopHookActive\":true'*) echo again >>'{log}';; esac\n\
+    case \"$payload\" in *'\"reason\":\"shutdown\"'*) echo shutdown >>'{log}';; esac";
 
 /// All of an agent's.
 pub(crate) fn of(agent: Agent) -> Vec<Scenario> {
@@ -34,6 +38,7 @@ fn row(agent: Agent, name: &'static str, event: &'static str, hooks: Vec<Command
         agent,
         name,
         hooks: Hooks::Commands(event, hooks),
+        is_repository: true,
         calls_tool: event != "Stop",
         texts: texts.iter().map(|text| (*text).to_owned()).collect(),
         user: None,
@@ -67,7 +72,7 @@ fn at_open(agent: Agent) -> Vec<Scenario> {
         Scenario { texts: vec![text], ..row(agent, name, event, hooks, &[]) }
     };
     let json_text = texts::plain(10_001);
-    let slow = Command { before: "sleep 0.5", word: "slow", ..says(answer(event, TEXT)) };
+    let slow = Command { before: BEHIND_THE_OTHER, word: "", ..says(answer(event, TEXT)) };
     let fast = Command { word: "fast", ..says(answer(event, OTHER)) };
     vec![
         sized("10000_characters", texts::plain(10_000)),
@@ -97,6 +102,7 @@ fn at_open(agent: Agent) -> Vec<Scenario> {
             &[TEXT],
         ),
         row(agent, "wrong_event_name", event, vec![says(context("SubagentStart", TEXT))], &[TEXT]),
+        row(agent, "event_name_of_a_tool", event, vec![says(context("PreToolUse", TEXT))], &[TEXT]),
         row(
             agent,
             "text_before_json",
@@ -134,6 +140,10 @@ fn at_open(agent: Agent) -> Vec<Scenario> {
             vec![says(answer(event, TEXT)), Command { same_as: Some(0), ..says("") }],
             &[TEXT],
         ),
+        Scenario {
+            is_repository: false,
+            ..row(agent, "no_repository", "PreToolUse", vec![says(decision("deny", Some(TEXT)))], &[TEXT])
+        },
         row(
             agent,
             "matcher_that_never_matches",
@@ -183,8 +193,8 @@ fn answers(agent: Agent) -> Vec<Scenario> {
             "one_denies_one_allows",
             "PreToolUse",
             vec![
-                Command { word: "one", ..says(decision("deny", Some(TEXT))) },
-                Command { word: "two", before: "sleep 0.3", ..says("") },
+                Command { word: "fast", ..says(decision("deny", Some(TEXT))) },
+                Command { word: "", before: BEHIND_THE_OTHER, ..says("") },
             ],
             &[TEXT],
         ),
@@ -235,7 +245,7 @@ fn stops(agent: Agent) -> Vec<Scenario> {
     let told = || Command { before: TELLS_AGAIN, ..says("") };
     // Where nobody gives up, the hook does.
     let always = Command {
-        before: "echo stop >>'{log}'; [ \"$(grep -c stop '{log}')\" -le 12 ] || exit 0",
+        before: "case \"$payload\" in *'\"reason\":\"shutdown\"'*) echo shutdown >>'{log}';; esac; [ \"$(grep -c hook '{log}')\" -le 12 ] || exit 0",
         ..says(block.clone())
     };
     let once = "case \"$(cat '{log}')\" in *again*) exit 0;; esac";

@@ -106,12 +106,12 @@ fn compare(scenario: &Scenario, installed: &Installed) -> Cell {
     };
     let (real, simulated) =
         if scenario.beside { (real.unordered(), simulated.unordered()) } else { (real, simulated) };
-    if real == simulated { Cell::Equal } else { Cell::Differs { real, simulated, known: scenario.known } }
+    if real == simulated { Cell::Equal(real) } else { Cell::Differs { real, simulated, known: scenario.known } }
 }
 
 fn judge(cell: &Cell, known: Option<&'static str>) -> Result<(), Failed> {
     match cell {
-        Cell::Equal if known.is_some() => {
+        Cell::Equal(_) if known.is_some() => {
             Err(Failed::from("it is equal by now: take it from the differences that are known"))
         }
         Cell::Differs { real, simulated, known: None } => {

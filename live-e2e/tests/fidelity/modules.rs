@@ -6,8 +6,8 @@ use crate::known;
 use crate::scenario::{Hooks, Scenario};
 use crate::texts;
 
-const TEXT: &str = "FIDELITY-the-hook-has-spoken";
-const OTHER: &str = "FIDELITY-the-other-hook-has-spoken";
+const TEXT: &str = "FIDELITY-amber-lighthouse-speaks";
+const OTHER: &str = "WINTER-GARDEN-replied";
 
 /// What every file has: `log(WORD)` and `later(MILLISECONDS)`.
 const HEAD: &str = "import { appendFileSync } from \"node:fs\";\n\
@@ -20,6 +20,7 @@ fn row(agent: Agent, name: &'static str, files: &[(&'static str, &str)], texts: 
         agent,
         name,
         hooks: Hooks::Modules(files),
+        is_repository: true,
         calls_tool: true,
         texts: texts.iter().map(|text| (*text).to_owned()).collect(),
         user: None,
@@ -70,7 +71,8 @@ pub(crate) fn pi() -> Vec<Scenario> {
         ),
         seen(one("session_start_throws", &throws("session_start"), &[])),
         seen(one("before_agent_start_throws", &throws("before_agent_start"), &[])),
-        seen(one("tool_result_throws", &throws("tool_result"), &[])),
+        // The tool's word is the player's own on the simulator, and comes behind.
+        Scenario { beside: true, ..seen(one("tool_result_throws", &throws("tool_result"), &[])) },
         seen(one("session_shutdown_throws", &throws("session_shutdown"), &[])),
         two("two_extensions", &message(TEXT), &message(OTHER), &[TEXT, OTHER]),
         two(
@@ -161,7 +163,7 @@ pub(crate) fn opencode() -> Vec<Scenario> {
         one("event_handler_throws", "event: async ({ event }) => { if (event.type === \"session.created\") { log(\"hook\"); throw new Error(\"made up\"); } },", &[]),
         one("chat_message_throws", &throws("chat.message"), &[]),
         one("config_throws", "config: async () => { log(\"hook\"); throw new Error(\"made up\"); },", &[]),
-        one("tool_after_throws", &throws("tool.execute.after"), &[]),
+        Scenario { beside: true, ..one("tool_after_throws", &throws("tool.execute.after"), &[]) },
         one("dispose_is_awaited", "dispose: async () => { log(\"begins\"); await later(300); log(\"done\"); },", &[]),
         one(
             "slow_handlers_are_awaited",

@@ -13,6 +13,8 @@ pub(crate) struct Scenario {
     pub(crate) agent: Agent,
     pub(crate) name: &'static str,
     pub(crate) hooks: Hooks,
+    /// Whether the project is a repository of git's.
+    pub(crate) is_repository: bool,
     /// Whether the model asks for a tool, which leaves the word `tool` in the log.
     pub(crate) calls_tool: bool,
     /// What hooks say, to be looked for where the model is told things.
@@ -84,6 +86,12 @@ impl Scenario {
     pub(crate) fn place(&self, project: &Path) -> io::Result<std::path::PathBuf> {
         let log = project.join("log");
         fs::write(&log, "")?;
+        if self.is_repository {
+            for folder in ["objects", "refs"] {
+                fs::create_dir_all(project.join(".git").join(folder))?;
+            }
+            fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n")?;
+        }
         let filled = |text: &str| text.replace("{log}", &log.to_string_lossy());
         match &self.hooks {
             Hooks::Commands(event, commands) => {

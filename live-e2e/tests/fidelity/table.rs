@@ -10,7 +10,8 @@ use crate::observed::Observed;
 /// What came of a row.
 #[derive(Debug, Clone)]
 pub(crate) enum Cell {
-    Equal,
+    /// Both said this.
+    Equal(Observed),
     Differs { real: Observed, simulated: Observed, known: Option<&'static str> },
     /// Nothing could be compared, and why.
     Failed(String),
@@ -44,7 +45,7 @@ impl Table {
             for agent in &agents {
                 let word = match cell(row, *agent) {
                     None => "-",
-                    Some(Cell::Equal) => "equal",
+                    Some(Cell::Equal(_)) => "equal",
                     Some(Cell::Differs { known: None, .. }) => "DIFFERS",
                     Some(Cell::Differs { known: Some(_), .. }) => "differs (known)",
                     Some(Cell::Failed(_)) => "FAILED",
@@ -58,11 +59,12 @@ impl Table {
             let of = |wanted: fn(&Cell) -> bool| {
                 self.cells.iter().filter(|((_, of), cell)| of == agent && wanted(cell)).count()
             };
-            let (equal, differs) = (of(|cell| matches!(cell, Cell::Equal)), of(|cell| matches!(cell, Cell::Differs { .. })));
+            let (equal, differs) = (of(|cell| matches!(cell, Cell::Equal(_))), of(|cell| matches!(cell, Cell::Differs { .. })));
             let failed = of(|cell| matches!(cell, Cell::Failed(_)));
             let not_asked = of(|cell| matches!(cell, Cell::NotAsked));
             let _ = writeln!(out, "{agent}: {equal} equal, {differs} differ, {failed} failed, {not_asked} not asked");
         }
+        let mut alike = String::new();
         for row in rows {
             for agent in &agents {
                 match cell(row, *agent) {
@@ -75,9 +77,15 @@ impl Table {
                     Some(Cell::Failed(why)) => {
                         let _ = writeln!(out, "\n{agent} {row}\n  {why}");
                     }
-                    _ => {}
+                    Some(Cell::Equal(both)) => {
+                        let _ = writeln!(alike, "{agent} {row}: {both}");
+                    }
+                    Some(Cell::NotAsked) | None => {}
                 }
             }
+        }
+        if !alike.is_empty() {
+            let _ = write!(out, "\nequal:\n{alike}");
         }
         out
     }
