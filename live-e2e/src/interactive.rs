@@ -18,13 +18,13 @@ const EXPECT: Duration = Duration::from_secs(30);
 /// How long the keeper may take to come up.
 const START: Duration = Duration::from_secs(10);
 
-/// A CLI that runs and is spoken to. Dropped without [`close`](Self::close) it is hung up, and ended at its deadline at
-/// the latest.
+/// A CLI that runs and is spoken to. Dropped without [`close`](Self::close) it is hung up and waited for, too, because its
+/// desk is cleared away next.
 pub struct Session<'desk> {
     /// What is typed and what is drawn, with escape sequences taken out.
     pub screen: StreamSession<UnixStream>,
     socket: UnixStream,
-    run: JoinHandle<Result<Ran, LiveError>>,
+    run: Option<JoinHandle<Result<Ran, LiveError>>>,
     /// The desk it runs at, which must not go before it.
     desk: PhantomData<&'desk Desk>,
 }
@@ -48,7 +48,12 @@ impl Session<'_> {
         socket.set_nonblocking(false).map_err(LiveError::io("speak to the keeper"))?;
         let options =
             Options::new().timeout_ms(u64::try_from(EXPECT.as_millis()).ok()).strip_ansi_escape_codes(true);
-        Ok(Self { screen: StreamSession::new(copy()?, copy()?, options), socket, run, desk: PhantomData })
+        Ok(Self {
+            screen: StreamSession::new(copy()?, copy()?, options),
+            socket,
+            run: Some(run),
+            desk: PhantomData,
+        })
     }
 
     /// Hangs up, waits for its end and tells what came of it.
@@ -56,7 +61,7 @@ impl Session<'_> {
     /// # Errors
     /// Where the keeper was lost.
     pub fn close(self) -> Result<Ran, LiveError> {
-        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+        self.hang_up();
         self.join()
     }
 
@@ -64,7 +69,23 @@ impl Session<'_> {
     ///
     /// # Errors
     /// Where the keeper was lost.
-    pub fn join(self) -> Result<Ran, LiveError> {
-        self.run.join().unwrap_or_else(|_| Err(LiveError::NoReport("its thread panicked".to_owned())))
+    pub fn join(mut self) -> Result<Ran, LiveError> {
+        let ended = self.run.take().map(JoinHandle::join);
+        ended
+            .and_then(Result::ok)
+            .unwrap_or_else(|| Err(LiveError::NoReport("its thread panicked".to_owned())))
+    }
+
+    fn hang_up(&self) {
+        let _ = self.socket.shutdown(std::net::Shutdown::Write);
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        if let Some(run) = self.run.take() {
+            self.hang_up();
+            let _ = run.join();
+        }
     }
 }

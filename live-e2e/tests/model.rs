@@ -1,6 +1,8 @@
 //! The model server, as a CLI sees it: each wire format streamed and in one piece, errors, slow answers, and what a test
 //! reads in the requests that were kept.
 
+#![allow(clippy::unwrap_used)]
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};

@@ -47,7 +47,8 @@ context_window = 200000
     }
 
     fn interactive(&self, opens: Opens) -> Interactive {
-        let mut arguments = strings(["--trust", "--always-approve"]);
+        // The full screen is drawn anew all the time.
+        let mut arguments = strings(["--trust", "--always-approve", "--minimal"]);
         arguments.extend(session(opens));
         Interactive::Terminal(arguments)
     }

@@ -11,8 +11,17 @@ use super::{DONE, SUMMARY};
 pub(super) const LONGEST: Duration = Duration::from_mins(2);
 
 /// By these a CLI asks for a summary of the session.
-const SUMMARY_PROMPTS: &[&str] =
-    &["create a detailed summary", "CRITICAL: Respond with TEXT ONLY", "CONTEXT CHECKPOINT COMPACTION"];
+const SUMMARY_PROMPTS: &[&str] = &[
+    // Claude Code.
+    "create a detailed summary",
+    "CRITICAL: Respond with TEXT ONLY",
+    // Codex.
+    "CONTEXT CHECKPOINT COMPACTION",
+    // Pi.
+    "are a conversation to summarize",
+    // OpenCode.
+    "Create a new anchored summary",
+];
 
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,6 +4,8 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod case;
+mod conversation;
+mod interactive;
 mod session_open;
 mod sources;
 
@@ -19,7 +21,7 @@ use crate::case::Case;
 /// A test: its name, whom it fits, what it does.
 pub(crate) type Test = (&'static str, &'static [Agent], fn(&Case));
 
-const TESTS: &[&[Test]] = &[session_open::TESTS, sources::TESTS];
+const TESTS: &[&[Test]] = &[session_open::TESTS, sources::TESTS, interactive::TESTS];
 
 fn main() -> ExitCode {
     live_e2e::init();
