@@ -16,6 +16,10 @@ const HELD_UNTIL_THE_TOOL: &str = "(i=0; while [ $i -lt 60 ] && ! grep -q tool '
 /// Waits for a hook beside it, or a while.
 const BEHIND_THE_OTHER: &str = "i=0; while [ $i -lt 30 ] && ! grep -q fast '{log}'; do sleep 0.1; i=$((i+1)); done\n\
     sleep 0.2; echo slow >>'{log}'";
+/// Has a child in a session of its own, which tells whether it was asked to end or saw the tool run.
+const AWAY: &str = "setsid sh -c 'trap \"echo term >>\\\"$0\\\"; exit 1\" TERM; i=0\n\
+    while [ $i -lt 80 ] && ! grep -q tool \"$0\"; do sleep 0.1; i=$((i+1)); done; echo outlived >>\"$0\"' '{log}' \\\n\
+    </dev/null >/dev/null 2>&1 &";
 /// Says when it is asked to end.
 const LOOPS: &str = "trap \"echo term >>'{log}'; exit 1\" TERM\n\
     (i=0; while [ $i -lt 80 ]; do sleep 0.1; i=$((i+1)); done) \n echo end >>'{log}'";
@@ -33,7 +37,13 @@ pub(crate) fn of(agent: Agent) -> Vec<Scenario> {
     rows
 }
 
-fn row(agent: Agent, name: &'static str, event: &'static str, hooks: Vec<Command>, texts: &[&str]) -> Scenario {
+fn row(
+    agent: Agent,
+    name: &'static str,
+    event: &'static str,
+    hooks: Vec<Command>,
+    texts: &[&str],
+) -> Scenario {
     Scenario {
         agent,
         name,
@@ -72,7 +82,7 @@ fn at_open(agent: Agent) -> Vec<Scenario> {
         Scenario { texts: vec![text], ..row(agent, name, event, hooks, &[]) }
     };
     let json_text = texts::plain(10_001);
-    let slow = Command { before: BEHIND_THE_OTHER, word: "", ..says(answer(event, TEXT)) };
+    let slow = Command { before: BEHIND_THE_OTHER.to_owned(), word: "", ..says(answer(event, TEXT)) };
     let fast = Command { word: "fast", ..says(answer(event, OTHER)) };
     vec![
         sized("10000_characters", texts::plain(10_000)),
@@ -86,7 +96,21 @@ fn at_open(agent: Agent) -> Vec<Scenario> {
         },
         row(agent, "session_start_plain_text", "SessionStart", vec![says(TEXT)], &[TEXT]),
         row(agent, "session_start_json", "SessionStart", vec![says(context("SessionStart", TEXT))], &[TEXT]),
-        row(agent, "invalid_json", event, vec![says(format!("{{\"hookSpecificOutput\": \"{TEXT}\""))], &[TEXT]),
+        row(
+            agent,
+            "invalid_json",
+            event,
+            vec![says(format!("{{\"hookSpecificOutput\": \"{TEXT}\""))],
+            &[TEXT],
+        ),
+        // An object by its looks, from brace to brace.
+        row(
+            agent,
+            "invalid_json_in_braces",
+            event,
+            vec![says(format!("{{\"hookSpecificOutput\": {TEXT}}}"))],
+            &[TEXT],
+        ),
         row(
             agent,
             "unknown_field",
@@ -98,7 +122,9 @@ fn at_open(agent: Agent) -> Vec<Scenario> {
             agent,
             "unknown_inner_field",
             event,
-            vec![says(context(event, TEXT).replace("\"hookEventName\"", "\"unknown\": 1, \"hookEventName\""))],
+            vec![says(
+                context(event, TEXT).replace("\"hookEventName\"", "\"unknown\": 1, \"hookEventName\""),
+            )],
             &[TEXT],
         ),
         row(agent, "wrong_event_name", event, vec![says(context("SubagentStart", TEXT))], &[TEXT]),
@@ -124,7 +150,20 @@ fn at_open(agent: Agent) -> Vec<Scenario> {
             vec![says(format!("{}\n{}", context(event, TEXT), context(event, OTHER)))],
             &[TEXT, OTHER],
         ),
-        row(agent, "exit_1_with_text", event, vec![Command { exit: 1, ..says(answer(event, TEXT)) }], &[TEXT]),
+        row(
+            agent,
+            "two_documents_on_one_line",
+            event,
+            vec![says(context(event, TEXT) + &context(event, OTHER))],
+            &[TEXT, OTHER],
+        ),
+        row(
+            agent,
+            "exit_1_with_text",
+            event,
+            vec![Command { exit: 1, ..says(answer(event, TEXT)) }],
+            &[TEXT],
+        ),
         row(
             agent,
             "exit_2_with_text",
@@ -168,19 +207,14 @@ fn answers(agent: Agent) -> Vec<Scenario> {
         before("old_block", block.clone()),
         before("old_deny", old_deny),
         before("tool_invalid_json", decision("deny", Some(TEXT)).trim_end_matches('}').to_owned()),
+        before("tool_invalid_json_in_braces", decision("deny", Some(TEXT)).replace("\"deny\"", "deny")),
         before("tool_text_before_json", format!("a note\n{}", decision("deny", Some(TEXT)))),
         before("tool_plain_text", TEXT.to_owned()),
         before("continue_false", json!({"continue": false, "stopReason": TEXT}).to_string()),
         before("tool_context", context("PreToolUse", TEXT)),
         row(agent, "tool_exit_1", "PreToolUse", exits(1), &[TEXT]),
         row(agent, "tool_exit_2", "PreToolUse", exits(2), &[TEXT]),
-        row(
-            agent,
-            "tool_exit_2_without_a_reason",
-            "PreToolUse",
-            vec![Command { exit: 2, ..says("") }],
-            &[],
-        ),
+        row(agent, "tool_exit_2_without_a_reason", "PreToolUse", vec![Command { exit: 2, ..says("") }], &[]),
         row(
             agent,
             "tool_exit_2_and_deny",
@@ -194,7 +228,7 @@ fn answers(agent: Agent) -> Vec<Scenario> {
             "PreToolUse",
             vec![
                 Command { word: "fast", ..says(decision("deny", Some(TEXT))) },
-                Command { word: "", before: BEHIND_THE_OTHER, ..says("") },
+                Command { word: "", before: BEHIND_THE_OTHER.to_owned(), ..says("") },
             ],
             &[TEXT],
         ),
@@ -211,14 +245,16 @@ fn processes(agent: Agent) -> Vec<Scenario> {
     let deny = || says(decision("deny", Some(TEXT)));
     let program = |program| vec![Command { program, ..deny() }];
     let slow = Command { timeout: Some(1), after: LOOPS, ..deny() };
-    let held = Command { timeout: Some(30), before: HELD_UNTIL_THE_TOOL, ..says("") };
-    let held_too_long = Command { timeout: Some(2), before: "sleep 4 &", ..deny() };
+    let held = Command { timeout: Some(30), before: HELD_UNTIL_THE_TOOL.to_owned(), ..says("") };
+    let away = Command { timeout: Some(1), before: AWAY.to_owned(), after: "sleep 8", ..says("") };
+    let held_too_long = Command { timeout: Some(2), before: "sleep 4 &".to_owned(), ..deny() };
     vec![
         row(agent, "missing_program", "PreToolUse", program(Program::Missing), &[TEXT]),
         row(agent, "not_executable", "PreToolUse", program(Program::NotExecutable), &[TEXT]),
+        Scenario { beside: true, ..row(agent, "timeout", "PreToolUse", vec![slow], &[TEXT]) },
         Scenario {
             beside: true,
-            ..row(agent, "timeout", "PreToolUse", vec![slow], &[TEXT])
+            ..row(agent, "timeout_with_a_child_in_its_own_session", "PreToolUse", vec![away], &[])
         },
         row(agent, "held_stdout", "PreToolUse", vec![held], &[]),
         row(agent, "stdout_held_past_the_timeout", "PreToolUse", vec![held_too_long], &[TEXT]),
@@ -228,7 +264,8 @@ fn processes(agent: Agent) -> Vec<Scenario> {
 /// What a hook does with the person's prompt.
 fn prompts(agent: Agent) -> Vec<Scenario> {
     const EVENT: &str = "UserPromptSubmit";
-    let prompt = |name, hook| Scenario { user: Some(TEXT.to_owned()), ..row(agent, name, EVENT, vec![hook], &[TEXT]) };
+    let prompt =
+        |name, hook| Scenario { user: Some(TEXT.to_owned()), ..row(agent, name, EVENT, vec![hook], &[TEXT]) };
     let silent = |name, hook| row(agent, name, EVENT, vec![hook], &[TEXT]);
     vec![
         silent("prompt_plain_text", says(TEXT)),
@@ -242,14 +279,16 @@ fn prompts(agent: Agent) -> Vec<Scenario> {
 /// What a hook does with the model's stop.
 fn stops(agent: Agent) -> Vec<Scenario> {
     let block = json!({"decision": "block", "reason": TEXT}).to_string();
-    let told = || Command { before: TELLS_AGAIN, ..says("") };
+    let told = || Command { before: TELLS_AGAIN.to_owned(), ..says("") };
     // Where nobody gives up, the hook does.
     let always = Command {
-        before: "case \"$payload\" in *'\"reason\":\"shutdown\"'*) echo shutdown >>'{log}';; esac; [ \"$(grep -c hook '{log}')\" -le 12 ] || exit 0",
+        before: format!("{TELLS_AGAIN}\n[ \"$(grep -c hook '{{log}}')\" -le 12 ] || exit 0"),
         ..says(block.clone())
     };
-    let once = "case \"$(cat '{log}')\" in *again*) exit 0;; esac";
-    let once = Command { before: Box::leak(format!("{TELLS_AGAIN}\n{once}").into_boxed_str()), ..says(block.clone()) };
+    let once = Command {
+        before: format!("{TELLS_AGAIN}\ncase \"$(cat '{{log}}')\" in *again*) exit 0;; esac"),
+        ..says(block)
+    };
     vec![
         row(agent, "stop_always_blocks", "Stop", vec![always], &[TEXT]),
         row(agent, "stop_blocks_once", "Stop", vec![once.clone()], &[TEXT]),
@@ -261,6 +300,12 @@ fn stops(agent: Agent) -> Vec<Scenario> {
             &[TEXT],
         ),
         row(agent, "stop_plain_text", "Stop", vec![Command { stdout: TEXT.to_owned(), ..told() }], &[TEXT]),
-        row(agent, "stop_exit_1", "Stop", vec![Command { exit: 1, stderr: TEXT.to_owned(), ..told() }], &[TEXT]),
+        row(
+            agent,
+            "stop_exit_1",
+            "Stop",
+            vec![Command { exit: 1, stderr: TEXT.to_owned(), ..told() }],
+            &[TEXT],
+        ),
     ]
 }

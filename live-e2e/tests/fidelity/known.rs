@@ -8,4 +8,8 @@ pub(crate) fn difference(agent: Agent, name: &str) -> Option<&'static str> {
     known.map(|(_, _, why)| *why)
 }
 
-const KNOWN: &[(Agent, &str, &str)] = &[];
+const KNOWN: &[(Agent, &str, &str)] = &[(
+    Agent::OpenCode,
+    "id_and_server",
+    "a module of this form is not played, and the simulator's rules say so",
+)];

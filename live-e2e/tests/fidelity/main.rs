@@ -106,7 +106,11 @@ fn compare(scenario: &Scenario, installed: &Installed) -> Cell {
     };
     let (real, simulated) =
         if scenario.beside { (real.unordered(), simulated.unordered()) } else { (real, simulated) };
-    if real == simulated { Cell::Equal(real) } else { Cell::Differs { real, simulated, known: scenario.known } }
+    if real == simulated {
+        Cell::Equal(real)
+    } else {
+        Cell::Differs { real, simulated, known: scenario.known }
+    }
 }
 
 fn judge(cell: &Cell, known: Option<&'static str>) -> Result<(), Failed> {
@@ -114,9 +118,9 @@ fn judge(cell: &Cell, known: Option<&'static str>) -> Result<(), Failed> {
         Cell::Equal(_) if known.is_some() => {
             Err(Failed::from("it is equal by now: take it from the differences that are known"))
         }
-        Cell::Differs { real, simulated, known: None } => {
-            Err(Failed::from(format!("the simulator is wrong\n  real:      {real}\n  simulator: {simulated}")))
-        }
+        Cell::Differs { real, simulated, known: None } => Err(Failed::from(format!(
+            "the simulator is wrong\n  real:      {real}\n  simulator: {simulated}"
+        ))),
         Cell::Failed(why) => Err(Failed::from(why.clone())),
         _ => Ok(()),
     }

@@ -50,9 +50,17 @@ pub(crate) fn pi() -> Vec<Scenario> {
     let long = texts::plain(50_000);
     let good = on("session_start", "log(\"good\");");
     vec![
-        one("deny", &on("tool_call", &format!("log(\"hook\"); return {{ block: true, reason: \"{TEXT}\" }};")), &[TEXT]),
+        one(
+            "deny",
+            &on("tool_call", &format!("log(\"hook\"); return {{ block: true, reason: \"{TEXT}\" }};")),
+            &[TEXT],
+        ),
         one("deny_without_a_reason", &on("tool_call", "log(\"hook\"); return { block: true };"), &[]),
-        one("block_that_is_not_true", &on("tool_call", &format!("return {{ block: \"yes\", reason: \"{TEXT}\" }};")), &[TEXT]),
+        one(
+            "block_that_is_not_true",
+            &on("tool_call", &format!("return {{ block: \"yes\", reason: \"{TEXT}\" }};")),
+            &[TEXT],
+        ),
         one("tool_call_throws", &throws("tool_call"), &[TEXT]),
         one("message_before_the_agent_starts", &message(TEXT), &[TEXT]),
         Scenario { texts: vec![long.clone()], ..one("50000_characters", &message(&long), &[]) },
@@ -82,7 +90,12 @@ pub(crate) fn pi() -> Vec<Scenario> {
             &[TEXT],
         ),
         two("two_extensions_one_throws", &throws("tool_call"), &on("tool_call", "log(\"two\");"), &[TEXT]),
-        two("two_extensions_one_factory_throws", &format!("log(\"bad\"); throw new Error(\"{TEXT}\");"), &good, &[]),
+        two(
+            "two_extensions_one_factory_throws",
+            &format!("log(\"bad\"); throw new Error(\"{TEXT}\");"),
+            &good,
+            &[],
+        ),
         row(
             Agent::Pi,
             "export_that_is_no_function",
@@ -92,20 +105,32 @@ pub(crate) fn pi() -> Vec<Scenario> {
         row(
             Agent::Pi,
             "syntax_error",
-            &[("a.js", "export default function (pi) {{"), ("b.js", &format!("export default function (pi) {{ {good} }}"))],
+            &[
+                ("a.js", "export default function (pi) {{"),
+                ("b.js", &format!("export default function (pi) {{ {good} }}")),
+            ],
             &[],
         ),
-        row(Agent::Pi, "mjs_is_not_loaded", &[("one.mjs", &format!("export default function (pi) {{ {good} }}"))], &[]),
+        row(
+            Agent::Pi,
+            "mjs_is_not_loaded",
+            &[("one.mjs", &format!("export default function (pi) {{ {good} }}"))],
+            &[],
+        ),
         row(
             Agent::Pi,
             "async_factory",
             &[("one.js", &format!("export default async function (pi) {{ await later(300); {good} }}"))],
             &[],
         ),
-        one("slow_handlers_are_awaited", &(on("session_start", "await later(300); log(\"open\");")
-            + &on("before_agent_start", "log(\"asked\"); await later(300); log(\"ready\");")
-            + &on("tool_call", "await later(300); log(\"call\");")
-            + &on("session_shutdown", "await later(300); log(\"down\");")), &[]),
+        one(
+            "slow_handlers_are_awaited",
+            &(on("session_start", "await later(300); log(\"open\");")
+                + &on("before_agent_start", "log(\"asked\"); await later(300); log(\"ready\");")
+                + &on("tool_call", "await later(300); log(\"call\");")
+                + &on("session_shutdown", "await later(300); log(\"down\");")),
+            &[],
+        ),
     ]
 }
 
@@ -122,13 +147,13 @@ pub(crate) fn opencode() -> Vec<Scenario> {
         on(
             "chat.message",
             &format!(
-                "output.parts.push({{ id: \"prt_00zz\" + \"{0}\".length, sessionID: input.sessionID, \
-                 messageID: output.message.id, type: \"text\", text: \"{0}\" }});",
-                text
+                "output.parts.push({{ id: \"prt_00zz\", sessionID: input.sessionID, messageID: output.message.id, \
+                 type: \"text\", text: \"{text}\" }});"
             ),
         )
     };
-    let system = |text: &str| on("experimental.chat.system.transform", &format!("output.system.push(\"{text}\");"));
+    let system =
+        |text: &str| on("experimental.chat.system.transform", &format!("output.system.push(\"{text}\");"));
     let throws = |hook: &str| on(hook, &format!("log(\"hook\"); throw new Error(\"{TEXT}\");"));
     let after = on("tool.execute.after", "log(\"after\");");
     let good = plugin("config: async () => { log(\"good\"); }");
@@ -139,32 +164,58 @@ pub(crate) fn opencode() -> Vec<Scenario> {
         one("chat_message_part", &part(TEXT), &[TEXT]),
         Scenario { texts: vec![long.clone()], ..one("50000_characters", &part(&long), &[]) },
         one("system_message", &system(TEXT), &[TEXT]),
-        two("two_plugins", &system(TEXT), &system(OTHER), &[TEXT, OTHER]),
-        two("two_plugins_one_denies", &throws("tool.execute.before"), &on("tool.execute.before", "log(\"two\");"), &[TEXT]),
-        beside("export_that_is_no_function", "export const Plugin = async () => { log(\"bad\"); return {}; }; export const x = 3;"),
+        // In which order files are loaded is not fixed.
+        Scenario { beside: true, ..two("two_plugins", &system(TEXT), &system(OTHER), &[TEXT, OTHER]) },
+        two("two_plugins_that_deny", &throws("tool.execute.before"), &throws("tool.execute.before"), &[TEXT]),
+        beside(
+            "export_that_is_no_function",
+            "export const Plugin = async () => { log(\"bad\"); return {}; }; export const x = 3;",
+        ),
         beside("default_export_that_is_no_function", "export default 3;"),
-        beside("plugin_that_throws", "export const Plugin = async () => { log(\"bad\"); throw new Error(\"made up\"); };"),
-        beside("plugin_that_returns_nothing", "export const Plugin = async () => { log(\"bad\"); };"),
+        beside(
+            "plugin_that_throws",
+            "export const Plugin = async () => { log(\"bad\"); throw new Error(\"made up\"); };",
+        ),
+        row(
+            AGENT,
+            "plugin_that_returns_nothing",
+            &[("one.js", "export const Plugin = async () => { log(\"bad\"); };")],
+            &[],
+        ),
         beside("module_that_throws", "throw new Error(\"made up\");"),
         beside("syntax_error", "export const Plugin = async () => {{"),
         row(
             AGENT,
             "the_same_function_twice",
-            &[("one.js", "const Plugin = async () => { log(\"called\"); return {}; }; export { Plugin }; export default Plugin;")],
+            &[(
+                "one.js",
+                "const Plugin = async () => { log(\"called\"); return {}; }; export { Plugin }; export default Plugin;",
+            )],
             &[],
         ),
         row(
             AGENT,
             "id_and_server",
-            &[("one.js", "export const x = async () => { log(\"x\"); return {}; }; export default { id: \"a.b\", server: async () => { log(\"server\"); return {}; } };")],
+            &[(
+                "one.js",
+                "export const x = async () => { log(\"x\"); return {}; }; export default { id: \"a.b\", server: async () => { log(\"server\"); return {}; } };",
+            )],
             &[],
         ),
         row(AGENT, "mjs_is_not_loaded", &[("one.mjs", good.as_str())], &[]),
-        one("event_handler_throws", "event: async ({ event }) => { if (event.type === \"session.created\") { log(\"hook\"); throw new Error(\"made up\"); } },", &[]),
+        one(
+            "event_handler_throws",
+            "event: async ({ event }) => { if (event.type === \"session.created\") { log(\"hook\"); throw new Error(\"made up\"); } },",
+            &[],
+        ),
         one("chat_message_throws", &throws("chat.message"), &[]),
         one("config_throws", "config: async () => { log(\"hook\"); throw new Error(\"made up\"); },", &[]),
-        Scenario { beside: true, ..one("tool_after_throws", &throws("tool.execute.after"), &[]) },
-        one("dispose_is_awaited", "dispose: async () => { log(\"begins\"); await later(300); log(\"done\"); },", &[]),
+        Scenario { beside: true, ..one("tool_after_throws", &throws("tool.execute.after"), &[TEXT]) },
+        one(
+            "dispose_is_awaited",
+            "dispose: async () => { log(\"begins\"); await later(300); log(\"done\"); },",
+            &[],
+        ),
         one(
             "slow_handlers_are_awaited",
             &(on("chat.message", "await later(300); log(\"asked\");")

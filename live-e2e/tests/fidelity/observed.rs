@@ -40,9 +40,10 @@ impl Observed {
         Self { log: log.split_whitespace().map(str::to_owned).collect(), model, order, asked, user }
     }
 
-    /// Without the order of the log.
+    /// Without any order.
     pub(crate) fn unordered(mut self) -> Self {
         self.log.sort();
+        self.order.sort_unstable();
         self
     }
 }

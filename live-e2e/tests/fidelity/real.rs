@@ -33,9 +33,5 @@ pub(crate) fn observe(scenario: &Scenario, installed: &Installed) -> Result<Obse
     let said = format!("{}\n{}", ran.stdout, ran.stderr);
     let user = scenario.user.as_ref().map(|text| said.contains(text.as_str()));
     let log = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
-    if std::path::Path::new("/tmp/fid-debug").is_dir() {
-        let text = format!("{:?}\n{said}\n=====\n{}", ran.exit, told.join("\n-----\n"));
-        let _ = std::fs::write(format!("/tmp/fid-debug/{}-{}", scenario.agent, scenario.name), text);
-    }
     Ok(Observed::new(&log, &scenario.texts, &told, asked, user))
 }

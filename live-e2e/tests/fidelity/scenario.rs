@@ -21,7 +21,7 @@ pub(crate) struct Scenario {
     pub(crate) texts: Vec<String>,
     /// What is looked for where the user reads.
     pub(crate) user: Option<String>,
-    /// The order of the log does not count: two of its writers run beside each other.
+    /// No order counts: what happens in it happens beside each other.
     pub(crate) beside: bool,
     /// Why the simulator may say something else, where that is known.
     pub(crate) known: Option<&'static str>,
@@ -47,7 +47,7 @@ pub(crate) struct Command {
     /// The word that it leaves in the log.
     pub(crate) word: &'static str,
     /// Lines of shell before and behind what it prints; `{log}` is the path of the log, `$payload` what it was given.
-    pub(crate) before: &'static str,
+    pub(crate) before: String,
     pub(crate) after: &'static str,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -73,7 +73,7 @@ pub(crate) fn says(stdout: impl Into<String>) -> Command {
         same_as: None,
         program: Program::Script,
         word: "hook",
-        before: "",
+        before: String::new(),
         after: "",
         stdout: stdout.into(),
         stderr: String::new(),

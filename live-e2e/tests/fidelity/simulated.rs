@@ -68,7 +68,8 @@ fn harness(agent: Agent) -> Harness {
 
 /// Plays it; `Err`: what kept it from being observed.
 pub(crate) fn observe(scenario: &Scenario, installed: &Installed) -> Result<Observed, String> {
-    let scratch = tempfile::Builder::new().prefix("fidelity-").tempdir().map_err(|error| error.to_string())?;
+    let scratch =
+        tempfile::Builder::new().prefix("fidelity-").tempdir().map_err(|error| error.to_string())?;
     let top = scratch.path().canonicalize().map_err(|error| error.to_string())?;
     let (project, home) = (top.join("project"), top.join("home"));
     for folder in [&project, &home] {
@@ -78,14 +79,10 @@ pub(crate) fn observe(scenario: &Scenario, installed: &Installed) -> Result<Obse
     let version = Version::Exact(installed.version.clone());
     let mut simulator = Simulator::new(harness(scenario.agent), version).project(&project).home(&home);
     let firings = play(&mut simulator, scenario, installed, &log)?;
-    if std::path::Path::new("/tmp/fid-debug").is_dir() {
-        let text: String = firings.iter().map(ToString::to_string).collect();
-        let _ = std::fs::write(format!("/tmp/fid-debug/{}-{}.sim", scenario.agent, scenario.name), text);
-    }
     if let Some(why) = firings.iter().find_map(|firing| firing.not_run.as_ref()) {
         return Err(why.clone());
     }
-    wait_for_the_held(scenario, &log);
+    wait_for_the_last_word(scenario, &log);
     drop(simulator);
     let log = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
     let told: Vec<String> = vec![firings.iter().flat_map(told).collect::<Vec<_>>().join("\n")];
@@ -128,8 +125,9 @@ fn play(
     }
     // Whatever a harness does when a stop is refused is played by a scenario alone.
     if matches!(scenario.hooks, Hooks::Commands("Stop", _)) {
-        let steps: String =
+        let steps: Vec<String> =
             events.stop.iter().map(|event| format!("[[steps]]\nevent = \"{event}\"\nmax = 30\n")).collect();
+        let steps = steps.concat();
         let text = format!("harness = \"{}\"\nversion = \"{}\"\n{steps}", scenario.agent, installed.version);
         let parsed = harness_sim::Scenario::parse(&text, "fidelity").map_err(|error| error.to_string())?;
         let report = simulator.run(&parsed).map_err(|error| error.to_string())?;
@@ -159,7 +157,8 @@ fn is_blocked_prompt(firing: &Firing) -> bool {
 
 /// Whether the agent itself ended over it.
 fn has_ended(firing: &Firing) -> bool {
-    let ended = |effect: &Effect| effect.why.as_ref().is_some_and(|why| why.contains("the harness's process"));
+    let ended =
+        |effect: &Effect| effect.why.as_ref().is_some_and(|why| why.contains("the harness's process"));
     firing.of(Kind::Failed).any(ended)
 }
 
@@ -167,20 +166,23 @@ fn is_shown(firing: &Firing, text: &str) -> bool {
     let has = |part: Option<&String>| part.is_some_and(|part| part.contains(text));
     let message = firing.of(Kind::Message).any(|effect| has(effect.text.as_ref()));
     // Pi tells on stderr of whatever has failed in its process.
-    let failed = firing.harness == Harness::Pi && firing.of(Kind::Failed).any(|effect| has(effect.why.as_ref()));
+    let failed =
+        firing.harness == Harness::Pi && firing.of(Kind::Failed).any(|effect| has(effect.why.as_ref()));
     message || failed
 }
 
-/// Waits for the word of a process that waits for the tool's.
-fn wait_for_the_held(scenario: &Scenario, log: &Path) {
+/// Waits for the last word of a process that waits for the tool's.
+fn wait_for_the_last_word(scenario: &Scenario, log: &Path) {
     let Hooks::Commands(_, commands) = &scenario.hooks else { return };
-    if !commands.iter().any(|command| command.before.contains("echo held")) {
+    let words = ["held", "outlived"];
+    let says_one = |text: &str| words.iter().any(|word| text.contains(word));
+    if !commands.iter().any(|command| says_one(&command.before)) {
         return;
     }
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
         let text = std::fs::read_to_string(log).unwrap_or_default();
-        if text.contains("held") {
+        if says_one(&text) || text.contains("term") {
             return;
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -1,5 +1,7 @@
 //! Texts whose way to the model can be followed: every part of one stands in it once, and it has exactly its size.
 
+use std::fmt::Write as _;
+
 /// So many ASCII characters.
 pub(crate) fn plain(characters: usize) -> String {
     let mut text = "FIDELITY".to_owned();
@@ -7,7 +9,7 @@ pub(crate) fn plain(characters: usize) -> String {
         if text.len() >= characters {
             break;
         }
-        text.push_str(&format!("|{number:05}"));
+        let _ = write!(text, "|{number:05}");
     }
     text.truncate(characters);
     text
@@ -16,15 +18,15 @@ pub(crate) fn plain(characters: usize) -> String {
 /// So many UTF-16 units, two of them a character that has four bytes; a cut at an even unit or byte falls into the middle
 /// of one.
 pub(crate) fn wide_units(units: usize) -> String {
-    filled("😀".repeat((units - 1) / 2), |text| text.encode_utf16().count(), units)
+    filled(&"😀".repeat((units - 1) / 2), |text| text.encode_utf16().count(), units)
 }
 
 /// The same in bytes.
 pub(crate) fn wide_bytes(bytes: usize) -> String {
-    filled("😀".repeat((bytes - 1) / 4), str::len, bytes)
+    filled(&"😀".repeat((bytes - 1) / 4), str::len, bytes)
 }
 
-fn filled(middle: String, size: fn(&str) -> usize, wanted: usize) -> String {
+fn filled(middle: &str, size: fn(&str) -> usize, wanted: usize) -> String {
     let mut text = format!("F{middle}");
     while size(&text) < wanted {
         text.push('z');
