@@ -128,6 +128,7 @@ fn at_open(agent: Agent) -> Vec<Scenario> {
             &[TEXT],
         ),
         row(agent, "wrong_event_name", event, vec![says(context("SubagentStart", TEXT))], &[TEXT]),
+        row(agent, "event_name_that_does_not_exist", event, vec![says(context("Nonsense", TEXT))], &[TEXT]),
         row(agent, "event_name_of_a_tool", event, vec![says(context("PreToolUse", TEXT))], &[TEXT]),
         row(
             agent,
@@ -201,6 +202,7 @@ fn answers(agent: Agent) -> Vec<Scenario> {
     let exits = |code| vec![Command { exit: code, stderr: TEXT.to_owned(), ..says("") }];
     vec![
         before("deny", decision("deny", Some(TEXT))),
+        before("deny_for_another_event", decision("deny", Some(TEXT)).replace("PreToolUse", "SessionStart")),
         before("deny_without_a_reason", decision("deny", None)),
         before("ask", decision("ask", Some(TEXT))),
         before("bare_allow", decision("allow", None)),

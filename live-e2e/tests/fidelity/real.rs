@@ -21,7 +21,10 @@ pub(crate) fn observe(scenario: &Scenario, installed: &Installed) -> Result<Obse
         String::new()
     };
     let prompt = format!("{PROMPT} {tool} @@say bye@@");
-    let how = How { deadline: std::time::Duration::from_secs(150), ..How::default() };
+    let mut how = How { deadline: std::time::Duration::from_secs(150), ..How::default() };
+    for (name, value) in scenario.environment(desk.project()) {
+        how = how.env(name, &value);
+    }
     let ran = desk.run(&prompt, &how).map_err(|error| error.to_string())?;
     if ran.exit == Exit::Deadline {
         return Err(format!("it had not ended after {:?}\n{}\n{}", how.deadline, ran.stdout, ran.stderr));

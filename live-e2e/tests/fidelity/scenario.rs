@@ -82,10 +82,19 @@ pub(crate) fn says(stdout: impl Into<String>) -> Command {
 }
 
 impl Scenario {
+    /// Variables of the agent. Codex puts what it cuts into a file there, for everybody and for ever.
+    pub(crate) fn environment(&self, project: &Path) -> Vec<(&'static str, String)> {
+        if self.agent != Agent::Codex {
+            return Vec::new();
+        }
+        vec![("TMPDIR", project.join("tmp").to_string_lossy().into_owned())]
+    }
+
     /// Writes hooks and registration into a project, with everything that they need, and tells where the log is.
     pub(crate) fn place(&self, project: &Path) -> io::Result<std::path::PathBuf> {
         let log = project.join("log");
         fs::write(&log, "")?;
+        fs::create_dir(project.join("tmp"))?;
         if self.is_repository {
             for folder in ["objects", "refs"] {
                 fs::create_dir_all(project.join(".git").join(folder))?;

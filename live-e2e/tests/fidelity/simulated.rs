@@ -68,8 +68,8 @@ fn harness(agent: Agent) -> Harness {
 
 /// Plays it; `Err`: what kept it from being observed.
 pub(crate) fn observe(scenario: &Scenario, installed: &Installed) -> Result<Observed, String> {
-    let scratch =
-        tempfile::Builder::new().prefix("fidelity-").tempdir().map_err(|error| error.to_string())?;
+    // As a desk names its own: a path that becomes a part of what the model is told is then as long.
+    let scratch = tempfile::Builder::new().prefix("live-").tempdir().map_err(|error| error.to_string())?;
     let top = scratch.path().canonicalize().map_err(|error| error.to_string())?;
     let (project, home) = (top.join("project"), top.join("home"));
     for folder in [&project, &home] {
@@ -78,6 +78,9 @@ pub(crate) fn observe(scenario: &Scenario, installed: &Installed) -> Result<Obse
     let log = scenario.place(&project).map_err(|error| error.to_string())?;
     let version = Version::Exact(installed.version.clone());
     let mut simulator = Simulator::new(harness(scenario.agent), version).project(&project).home(&home);
+    for (name, value) in scenario.environment(&project) {
+        simulator = simulator.env(name, value);
+    }
     let firings = play(&mut simulator, scenario, installed, &log)?;
     if let Some(why) = firings.iter().find_map(|firing| firing.not_run.as_ref()) {
         return Err(why.clone());
