@@ -16,14 +16,14 @@ pub(crate) fn plain(characters: usize) -> String {
 }
 
 /// So many UTF-16 units, two of them a character that has four bytes; a cut at an even unit or byte falls into the middle
-/// of one.
+/// of one. Its end is another.
 pub(crate) fn wide_units(units: usize) -> String {
-    filled(&"😀".repeat((units - 1) / 2), |text| text.encode_utf16().count(), units)
+    filled(&"😀".repeat((units - 2) / 2), |text| text.encode_utf16().count(), units)
 }
 
 /// The same in bytes.
 pub(crate) fn wide_bytes(bytes: usize) -> String {
-    filled(&"😀".repeat((bytes - 1) / 4), str::len, bytes)
+    filled(&"😀".repeat((bytes - 2) / 4), str::len, bytes)
 }
 
 fn filled(middle: &str, size: fn(&str) -> usize, wanted: usize) -> String {
