@@ -12,7 +12,7 @@ const SLOW: &str = "[[network.check]]\nname = \"slow\"\ncommand = \"GATE(slow)\"
 
 #[test]
 fn a_worker_that_hangs_is_ended_with_all_that_is_below_it() {
-    let home = Home::new(&format!("[network]\ndeadline = 1\n{SLOW}"));
+    let home = Home::new(&format!("[network]\ndeadline = 5\n{SLOW}"));
     let mut session = Session::new(&home, "s");
     session.open("startup");
     home.wait_for_start("slow");
@@ -20,7 +20,7 @@ fn a_worker_that_hangs_is_ended_with_all_that_is_below_it() {
     kill(Pid::from_raw(worker), Signal::SIGSTOP).unwrap();
     // The deadline of the stage, and what the worker has for its last words.
     let is_over = || !is_alive(worker);
-    assert!(wait_until(std::time::Duration::from_secs(11) + SLACK, is_over));
+    assert!(wait_until(std::time::Duration::from_secs(15) + SLACK, is_over));
     home.assert_nothing_runs_but(&[&session]);
     let report = home.report();
     assert!(report.starts_with("network: abandoned, its process has ended (generation 1, "), "{report}");

@@ -103,7 +103,7 @@ fn a_check_that_ignores_term_and_forks_into_its_own_session_is_gone_at_its_deadl
     let home = Home::new(
         r#"
 [network]
-deadline = 1
+deadline = 3
 [[network.check]]
 name = "stubborn"
 command = "trap '' TERM; setsid sh -c 'trap \"\" TERM; GATE(inner)' & GATE(outer)"
@@ -121,7 +121,7 @@ command = "true"
     let line = "- stubborn: timeout (";
     assert!(report.contains(line), "{report}");
     assert!(
-        report.contains("not at its end by the deadline of 1 s, and ended\n  to run it again by hand: trap"),
+        report.contains("not at its end by the deadline of 3 s, and ended\n  to run it again by hand: trap"),
         "{report}"
     );
     assert!(report.contains("- quick: nothing to do"), "{report}");
