@@ -1,11 +1,13 @@
 //! A conversation with a CLI as a person has it: prompts, `/clear`, `/compact`, and the end. In a terminal it is typed; Pi
 //! takes lines of JSON.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use live_e2e::model::Request;
 use live_e2e::{Agent, Desk, How, Opens, Ran, Session};
 use serde_json::json;
+
+use crate::gate::wait_until;
 
 /// How long a CLI may take from a prompt to its request.
 const ANSWER: Duration = Duration::from_secs(40);
@@ -46,9 +48,19 @@ impl<'desk> Conversation<'desk> {
         // The last turn is the one that has the results of all the tools.
         let turns = 1 + script.matches("@@tool ").count();
         let came = of_this(&self.desk.model.wait_for(ANSWER, |requests| of_this(requests).len() >= turns));
-        assert!(came.len() >= turns, "{} of {turns} requests came of {mark:?}", came.len());
+        assert!(
+            came.len() >= turns,
+            "{} of {turns} requests came of {mark:?}; drawn: {}",
+            came.len(),
+            self.drawn()
+        );
         self.settle(&answer);
         came
+    }
+
+    /// What was drawn since somebody last waited for something.
+    fn drawn(&mut self) -> String {
+        std::iter::from_fn(|| self.session.screen.try_read()).filter(char::is_ascii).collect()
     }
 
     /// Waits until the CLI is done with what it was told.
@@ -138,17 +150,6 @@ impl<'desk> Conversation<'desk> {
 fn spaced(text: &str) -> String {
     let letters: Vec<String> = text.chars().filter(char::is_ascii_alphanumeric).map(String::from).collect();
     letters.join("[^a-zA-Z0-9]*")
-}
-
-fn wait_until(condition: impl Fn() -> bool) -> bool {
-    let until = Instant::now() + ANSWER;
-    while !condition() {
-        if Instant::now() >= until {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    true
 }
 
 /// Waits until it is drawn.

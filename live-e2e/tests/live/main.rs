@@ -5,6 +5,8 @@
 
 mod case;
 mod conversation;
+mod deferred;
+mod gate;
 mod interactive;
 mod session_open;
 mod sources;
@@ -21,7 +23,7 @@ use crate::case::Case;
 /// A test: its name, whom it fits, what it does.
 pub(crate) type Test = (&'static str, &'static [Agent], fn(&Case));
 
-const TESTS: &[&[Test]] = &[session_open::TESTS, sources::TESTS, interactive::TESTS];
+const TESTS: &[&[Test]] = &[session_open::TESTS, sources::TESTS, interactive::TESTS, deferred::TESTS];
 
 fn main() -> ExitCode {
     live_e2e::init();
