@@ -153,7 +153,7 @@ fn spaced(text: &str) -> String {
 }
 
 /// Waits until it is drawn.
-fn expect(session: &mut Session<'_>, regex: &str) -> String {
+pub(crate) fn expect(session: &mut Session<'_>, regex: &str) -> String {
     match session.screen.exp_regex(regex) {
         Ok((_, found)) => found,
         Err(error) => {

@@ -20,14 +20,14 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 /// How a wake begins.
-const WAKE: &str = "DOGWATCH_OP: v1 wake: network check build asks for action";
+pub(crate) const WAKE: &str = "DOGWATCH_OP: v1 wake: network check build asks for action";
 /// What the check finds.
 const FOUND: &str = "The build is red";
 /// What a digest says while the check still runs.
 const IN_PROGRESS: &str = "in progress, not yet confirmed: build";
 
 /// A desk whose network check waits behind the gate.
-fn desk(case: &Case) -> (Desk, Gate) {
+pub(crate) fn desk_with_a_check(case: &Case) -> (Desk, Gate) {
     let desk = case.desk();
     let gate = Gate::new(&desk, "build");
     let check = format!(
@@ -73,7 +73,7 @@ fn run_beside_a_check(desk: &Desk, gate: &Gate, prompt: &str) -> (Ran, Vec<Reque
 }
 
 fn outlives(case: &Case) {
-    let (desk, gate) = desk(case);
+    let (desk, gate) = desk_with_a_check(case);
     let (ran, turns) = run_beside_a_check(&desk, &gate, &opening(case, &desk));
     let last = turns.last().unwrap().context();
     assert!(last.contains(IN_PROGRESS) && !last.contains(FOUND), "{last}");
@@ -89,7 +89,7 @@ fn outlives(case: &Case) {
 }
 
 fn told_with_the_next_prompt(case: &Case) {
-    let (desk, gate) = desk(case);
+    let (desk, gate) = desk_with_a_check(case);
     let mut talk = Conversation::open(case.agent, &desk, Opens::New);
     let first = if RUN_TIER.contains(&case.agent) { "hello".to_owned() } else { following(&desk) };
     let opened = talk.say(&first).pop().unwrap().context();
