@@ -6,6 +6,7 @@
 mod case;
 mod conversation;
 mod deferred;
+mod facts;
 mod first_words;
 mod gate;
 mod interactive;
@@ -32,6 +33,7 @@ const TESTS: &[&[Test]] = &[
     deferred::TESTS,
     pi::TESTS,
     first_words::TESTS,
+    facts::TESTS,
 ];
 
 fn main() -> ExitCode {
