@@ -31,6 +31,8 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub struct How {
     /// Which session it opens.
     pub opens: Opens,
+    /// Arguments behind the driver's own. Of a flag that is there twice the CLIs take the last.
+    pub arguments: Vec<String>,
     /// Variables beside those that the driver sets.
     pub environment: Vec<(String, String)>,
     /// When it is ended with everything below it.
@@ -46,6 +48,7 @@ impl Default for How {
     fn default() -> Self {
         Self {
             opens: Opens::New,
+            arguments: Vec::new(),
             environment: Vec::new(),
             deadline: Duration::from_mins(1),
             declared: Vec::new(),
@@ -58,6 +61,13 @@ impl How {
     /// The default, for this session.
     pub fn opening(opens: Opens) -> Self {
         Self { opens, ..Self::default() }
+    }
+
+    /// With arguments.
+    #[must_use]
+    pub fn arguments<const N: usize>(mut self, words: [&str; N]) -> Self {
+        self.arguments.extend(words.map(str::to_owned));
+        self
     }
 
     /// With a variable.
@@ -204,7 +214,8 @@ impl Desk {
         Session::start(self.plan(arguments, channel, how)?, &socket)
     }
 
-    fn plan(&self, arguments: Vec<String>, channel: Channel, how: &How) -> Result<Plan, LiveError> {
+    fn plan(&self, mut arguments: Vec<String>, channel: Channel, how: &How) -> Result<Plan, LiveError> {
+        arguments.extend(how.arguments.iter().cloned());
         let path = |path: &Path| path.to_string_lossy().into_owned();
         let own = [
             ("HOME", path(&self.place.home)),

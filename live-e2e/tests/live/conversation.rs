@@ -7,8 +7,7 @@ use live_e2e::model::Request;
 use live_e2e::{Agent, Desk, How, Opens, Ran, Session};
 use serde_json::json;
 
-/// How long a CLI may take from a prompt to its request.
-const ANSWER: Duration = Duration::from_secs(40);
+use crate::gate::{BOUND, wait_until};
 
 /// A conversation.
 pub(crate) struct Conversation<'desk> {
@@ -21,10 +20,15 @@ pub(crate) struct Conversation<'desk> {
 impl<'desk> Conversation<'desk> {
     /// Opens a session and waits until it can be spoken to.
     pub(crate) fn open(agent: Agent, desk: &'desk Desk, opens: Opens) -> Self {
-        let how = How { deadline: Duration::from_secs(90), ..How::opening(opens) };
+        Self::begin(agent, desk, How::opening(opens))
+    }
+
+    /// Opens a session in this way, and waits until it can be spoken to.
+    pub(crate) fn begin(agent: Agent, desk: &'desk Desk, how: How) -> Self {
+        let how = How { deadline: Duration::from_secs(90), ..how };
         let mut session = desk.speak(&how).unwrap();
         match agent {
-            Agent::Claude => drop(expect(&mut session, "shortcuts|bypass|Try|auto mode")),
+            Agent::Claude => drop(expect(&mut session, "shortcuts|bypass|Try|auto mode|for agents")),
             Agent::Codex => drop(expect(&mut session, "Ctrl|context|shortcuts|/model")),
             Agent::OpenCode => drop(expect(&mut session, "Ask anything|commands")),
             Agent::Grok => drop(expect(&mut session, "help|shortcuts|Shift")),
@@ -45,10 +49,55 @@ impl<'desk> Conversation<'desk> {
         };
         // The last turn is the one that has the results of all the tools.
         let turns = 1 + script.matches("@@tool ").count();
-        let came = of_this(&self.desk.model.wait_for(ANSWER, |requests| of_this(requests).len() >= turns));
-        assert!(came.len() >= turns, "{} of {turns} requests came of {mark:?}", came.len());
+        let came = of_this(&self.desk.model.wait_for(BOUND, |requests| of_this(requests).len() >= turns));
+        assert!(
+            came.len() >= turns,
+            "{} of {turns} requests came of {mark:?}; drawn: {}",
+            came.len(),
+            self.drawn()
+        );
         self.settle(&answer);
         came
+    }
+
+    /// Says something of which it is open whether the model is ever asked; what is drawn, without blanks, until it fits.
+    pub(crate) fn say_until(&mut self, line: &str, fits: impl Fn(&str) -> bool) -> String {
+        self.enter(line);
+        let until = Instant::now() + BOUND;
+        let mut seen = String::new();
+        while !fits(&seen) && Instant::now() < until {
+            seen.extend(self.drawn().chars().filter(|letter| !letter.is_whitespace()));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(fits(&seen), "{seen}");
+        seen
+    }
+
+    /// Presses keys, and again as long as nothing comes of it: a question that has just been put takes none.
+    pub(crate) fn press_until(&mut self, keys: &str, fits: impl Fn() -> bool) -> bool {
+        let until = Instant::now() + BOUND;
+        let mut pressed: Option<Instant> = None;
+        while !fits() {
+            if Instant::now() > until {
+                return false;
+            }
+            if pressed.is_none_or(|at| at.elapsed() > Duration::from_secs(1)) {
+                self.press(keys);
+                pressed = Some(Instant::now());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        true
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.session.screen.send(keys).unwrap();
+        self.session.screen.flush().unwrap();
+    }
+
+    /// What was drawn since somebody last waited for something.
+    fn drawn(&mut self) -> String {
+        std::iter::from_fn(|| self.session.screen.try_read()).filter(char::is_ascii).collect()
     }
 
     /// Waits until the CLI is done with what it was told.
@@ -110,8 +159,7 @@ impl<'desk> Conversation<'desk> {
             screen.send_line(&json!({"type": "prompt", "message": line}).to_string()).unwrap();
             return;
         }
-        screen.send(line).unwrap();
-        screen.flush().unwrap();
+        self.press(line);
         // A word may be drawn in part here, too; what is a command stands there twice.
         let is_seen = self.agent != Agent::OpenCode || line.starts_with('/');
         // What comes all at once is taken for a paste, and its end for a line of it.
@@ -119,9 +167,7 @@ impl<'desk> Conversation<'desk> {
         if is_seen {
             expect(&mut self.session, &spaced(last));
         }
-        let screen = &mut self.session.screen;
-        screen.send("\r").unwrap();
-        screen.flush().unwrap();
+        self.press("\r");
     }
 
     /// An order to Pi, and its answer.
@@ -140,19 +186,8 @@ fn spaced(text: &str) -> String {
     letters.join("[^a-zA-Z0-9]*")
 }
 
-fn wait_until(condition: impl Fn() -> bool) -> bool {
-    let until = Instant::now() + ANSWER;
-    while !condition() {
-        if Instant::now() >= until {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    true
-}
-
 /// Waits until it is drawn.
-fn expect(session: &mut Session<'_>, regex: &str) -> String {
+pub(crate) fn expect(session: &mut Session<'_>, regex: &str) -> String {
     match session.screen.exp_regex(regex) {
         Ok((_, found)) => found,
         Err(error) => {

@@ -5,7 +5,12 @@
 
 mod case;
 mod conversation;
+mod deferred;
+mod facts;
+mod first_words;
+mod gate;
 mod interactive;
+mod pi;
 mod session_open;
 mod sources;
 
@@ -21,7 +26,15 @@ use crate::case::Case;
 /// A test: its name, whom it fits, what it does.
 pub(crate) type Test = (&'static str, &'static [Agent], fn(&Case));
 
-const TESTS: &[&[Test]] = &[session_open::TESTS, sources::TESTS, interactive::TESTS];
+const TESTS: &[&[Test]] = &[
+    session_open::TESTS,
+    sources::TESTS,
+    interactive::TESTS,
+    deferred::TESTS,
+    pi::TESTS,
+    first_words::TESTS,
+    facts::TESTS,
+];
 
 fn main() -> ExitCode {
     live_e2e::init();

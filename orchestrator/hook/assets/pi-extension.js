@@ -43,7 +43,7 @@ const registry = (globalThis[Symbol.for("dogwatch.pi")] ??= makeRegistry());
 
 export default function (pi) {
   // `owner` of the registry while this is the copy that acts, in the session that is running.
-  const self = { context: null, isLive: () => attempt(() => self.context.cwd) !== undefined };
+  const self = { context: null, session: undefined, isLive: () => attempt(() => self.context.cwd) !== undefined };
   const acts = () => registry.owner === self;
   let settles = false;
   let isFollowUp = false;
@@ -62,10 +62,14 @@ export default function (pi) {
       }
     });
 
+  // The other copy of this file in the same session may have it. A session that is alive but not this one is of no account:
+  // Pi does not end it where two replacements overlap.
   const claim = (context) => {
-    if (!acts() && registry.owner?.isLive()) return;
+    const session = attempt(() => context.sessionManager.getSessionId());
+    if (!acts() && registry.owner?.isLive() && registry.owner.session === session) return;
     registry.owner = self;
     self.context = context;
+    self.session = session;
   };
 
   const send = (text, options) => {
@@ -147,13 +151,15 @@ export default function (pi) {
     const isReload = event.reason === "reload";
     const until = performance.now() + SHUTDOWN_MS;
     const end = async () => {
-      const stopped = isReload ? undefined : registry.generation?.stop();
+      const ending = registry.generation;
+      const stopped = isReload ? undefined : ending?.stop();
       // Before 0.80.4 Pi quits beside `agent_end`: what has been asked may still be answered.
-      const calls = [...registry.runs].filter((run) => run !== registry.generation?.run);
+      const calls = [...registry.runs].filter((run) => run !== ending?.run);
       await within(Promise.all(calls.map((run) => run.ended)), GRACE_MS);
       await Promise.all([stopped, ...calls.map((run) => run.stop())]);
       if (isReload) return;
-      registry.generation = null;
+      // Where two replacements overlap, the next session's may be there already.
+      if (registry.generation === ending) registry.generation = null;
       // With time to end it, too.
       await ask("end", said, Math.min(END_BOUND_MS, until - performance.now() - GRACE_MS));
     };
