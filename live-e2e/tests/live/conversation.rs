@@ -131,6 +131,23 @@ impl<'desk> Conversation<'desk> {
         }
     }
 
+    /// Takes another session up again, by its id.
+    pub(crate) fn resume(&mut self, id: &str) {
+        if self.agent != Agent::Pi {
+            self.enter(&format!("/resume {id}"));
+            // What was said in it is drawn anew.
+            expect(&mut self.session, &spaced("answer-1"));
+            return;
+        }
+        let sessions = self.desk.home().join(".pi/agent/sessions");
+        let folders = std::fs::read_dir(sessions).unwrap().flatten();
+        let mut files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).unwrap().flatten());
+        let file = files.find(|file| file.file_name().to_string_lossy().contains(id)).unwrap().path();
+        let order = json!({"type": "switch_session", "sessionPath": file});
+        self.session.screen.send_line(&order.to_string()).unwrap();
+        expect(&mut self.session, "\"command\":\"switch_session\",\"success\":true");
+    }
+
     /// Sums the conversation up, and waits until that is done.
     pub(crate) fn compact(&mut self) {
         if self.agent == Agent::Pi {

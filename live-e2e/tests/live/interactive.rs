@@ -11,12 +11,16 @@ use crate::sources::opens;
 pub(crate) const TESTS: &[Test] = &[
     ("a_session_that_is_cleared_gets_the_digest_again", RUN_TIER, cleared),
     ("a_session_that_is_compacted_gets_the_digest_again", RUN_TIER, compacted),
+    ("a_session_that_is_taken_up_again_in_the_program_is_nudged_or_not_told", RESUMED, resumed),
     ("a_session_that_is_new_in_the_same_program_is_nudged", NUDGE_TIER, nudged_anew),
     ("a_session_that_is_compacted_is_nudged_or_not_told", NUDGE_TIER, nudged_after_compaction),
 ];
 
+/// Those whose program takes a session up again by a line that is typed or an order, without a list to choose from.
+const RESUMED: &[Agent] = &[Agent::Claude, Agent::Codex, Agent::Pi];
+
 /// The session opens that a test expects: the source, and what dogwatch decides.
-fn expected(pairs: [(&str, &str); 2]) -> Vec<(String, String)> {
+fn expected<const N: usize>(pairs: [(&str, &str); N]) -> Vec<(String, String)> {
     pairs.map(|(source, decision)| (source.to_owned(), decision.to_owned())).to_vec()
 }
 
@@ -81,4 +85,25 @@ fn nudged_after_compaction(case: &Case) {
         _ => expected([("startup", "nudge"), ("compact", "nudge")]),
     };
     assert_eq!(opens(&desk), wanted);
+}
+
+fn resumed(case: &Case) {
+    let desk = case.desk();
+    let mut talk = Conversation::open(case.agent, &desk, Opens::New);
+    let first = talk.say("hello").remove(0).context();
+    assert_eq!(first.matches(DIGEST).count(), 1, "{first}");
+    let before = desk.trace()[0]["session"].as_str().unwrap().to_owned();
+    talk.clear();
+    talk.say("another");
+    talk.resume(&before);
+    let again = talk.say("hello again").remove(0).context();
+    assert!(again.contains("prompt-1") && !again.contains("prompt-2"), "the first one is back: {again}");
+    let ran = talk.leave();
+    assert!(ran.leaks().is_empty(), "{:?}", ran.leaks());
+    assert_eq!(again.matches(DIGEST).count(), 1, "no second one: {again}");
+    // Of Codex's sessions, which may share a process, each has to ask for the helm; elsewhere the process has it.
+    let (anew, back, nudges) =
+        if case.agent == Agent::Codex { ("full", "nudge", 1) } else { ("re-emit", "held", 0) };
+    assert_eq!(again.matches(NUDGE).count(), nudges, "{again}");
+    assert_eq!(opens(&desk), expected([("startup", "full"), ("clear", anew), ("resume", back)]));
 }

@@ -5,6 +5,7 @@
 
 mod case;
 mod conversation;
+mod cursor;
 mod deferred;
 mod facts;
 mod first_words;
@@ -34,6 +35,7 @@ const TESTS: &[&[Test]] = &[
     pi::TESTS,
     first_words::TESTS,
     facts::TESTS,
+    cursor::TESTS,
 ];
 
 fn main() -> ExitCode {

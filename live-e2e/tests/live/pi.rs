@@ -15,11 +15,17 @@ use crate::sources::opens;
 
 const PI: &[Agent] = &[Agent::Pi];
 
+fn race_at_once(case: &Case) {
+    race(case, Asks::AtOnce);
+}
+
+fn race_later(case: &Case) {
+    race(case, Asks::Later);
+}
+
 pub(crate) const TESTS: &[Test] = &[
-    ("of_two_quick_new_sessions_an_immediate_prompt_gets_one_digest_and_waits_for_it", PI, |case| {
-        race(case, Asks::AtOnce)
-    }),
-    ("of_two_quick_new_sessions_a_later_prompt_gets_one_digest", PI, |case| race(case, Asks::Later)),
+    ("of_two_quick_new_sessions_an_immediate_prompt_gets_one_digest_and_waits_for_it", PI, race_at_once),
+    ("of_two_quick_new_sessions_a_later_prompt_gets_one_digest", PI, race_later),
     ("instructions_that_changed_after_the_start_are_shown_after_a_compaction", PI, drift),
 ];
 
