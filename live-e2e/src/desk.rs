@@ -44,13 +44,13 @@ pub struct How {
 }
 
 impl Default for How {
-    /// A new session, 60 s, no survivors.
+    /// A new session, 2 minutes, no survivors.
     fn default() -> Self {
         Self {
             opens: Opens::New,
             arguments: Vec::new(),
             environment: Vec::new(),
-            deadline: Duration::from_mins(1),
+            deadline: Duration::from_mins(2),
             declared: Vec::new(),
             patience: Duration::ZERO,
         }

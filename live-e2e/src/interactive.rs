@@ -14,9 +14,9 @@ use crate::error::LiveError;
 use crate::run::{self, Plan, Ran};
 
 /// How long one expected thing may take to come.
-const EXPECT: Duration = Duration::from_secs(30);
+const EXPECT: Duration = Duration::from_mins(1);
 /// How long the keeper may take to come up.
-const START: Duration = Duration::from_secs(10);
+const START: Duration = Duration::from_secs(30);
 
 /// A CLI that runs and is spoken to. Dropped without [`close`](Self::close) it is hung up and waited for, too, because its
 /// desk is cleared away next.

@@ -25,7 +25,7 @@ impl<'desk> Conversation<'desk> {
 
     /// Opens a session in this way, and waits until it can be spoken to.
     pub(crate) fn begin(agent: Agent, desk: &'desk Desk, how: How) -> Self {
-        let how = How { deadline: Duration::from_secs(90), ..how };
+        let how = How { deadline: Duration::from_mins(5), ..how };
         let mut session = desk.speak(&how).unwrap();
         match agent {
             Agent::Claude => drop(expect(&mut session, "shortcuts|bypass|Try|auto mode|for agents")),

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use live_e2e::model::Request;
 use live_e2e::{Agent, Desk, How, Opens, Ran};
@@ -12,7 +11,7 @@ use serde_json::Value;
 use crate::Test;
 use crate::case::{ALL, Case, RUN_TIER, following, run, told};
 use crate::conversation::Conversation;
-use crate::gate::{Gate, wait_until};
+use crate::gate::{BOUND, Gate, wait_until};
 
 pub(crate) const TESTS: &[Test] = &[
     ("a_check_outlives_a_headless_run_and_the_next_session_is_told_once", ALL, outlives),
@@ -48,38 +47,39 @@ fn state(desk: &Desk, file: &str) -> Value {
     serde_json::from_slice(&text).unwrap_or(Value::Null)
 }
 
-/// A run whose check is let go only when the CLI is gone: its process, which has the helm.
+/// A run whose check is let go only when the CLI is gone, its process, which has the helm; by then the check still works.
 fn run_beside_a_check(desk: &Desk, gate: &Gate, prompt: &str) -> (Ran, Vec<Request>) {
     let how = How {
         declared: vec![desk.project().join(".dogwatch/state/network.json")],
-        patience: Duration::from_secs(40),
+        patience: BOUND,
         ..How::default()
     };
     let before = gate.waits();
     std::thread::scope(|scope| {
         let running = scope.spawn(|| run(desk, prompt, &how));
-        let has_gone = || {
-            let holder = state(desk, "network.json")["helm"]["process"]["pid"].as_u64();
-            gate.waits() > before && holder.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
-        };
+        let has_gone = || gate.waits() > before && !lives(&state(desk, "network.json")["helm"]["process"]);
         let came = wait_until(|| has_gone() || running.is_finished());
         let record = state(desk, "network.json");
+        let works = record["state"] == "running" && lives(&record["worker"]) && lives(&record["supervisor"]);
         gate.open("now");
         let (ran, turns) = running.join().unwrap();
         assert!(came, "the CLI is still there: {}", told(desk, &ran));
-        assert_eq!(record["state"], "running", "{record}\n{}", told(desk, &ran));
+        assert!(works, "{record}\n{}", told(desk, &ran));
         (ran, turns)
     })
 }
 
+/// Whether a process that is named in a record is there.
+fn lives(process: &Value) -> bool {
+    let pid = process["pid"].as_u64().unwrap();
+    Path::new(&format!("/proc/{pid}")).exists()
+}
+
 fn outlives(case: &Case) {
     let (desk, gate) = desk_with_a_check(case);
-    let (ran, turns) = run_beside_a_check(&desk, &gate, &opening(case, &desk));
+    let (_, turns) = run_beside_a_check(&desk, &gate, &opening(case, &desk));
     let last = turns.last().unwrap().context();
     assert!(last.contains(IN_PROGRESS) && !last.contains(FOUND), "{last}");
-    let worker = ran.survivors.iter().find(|survivor| survivor.command.contains("network worker"));
-    let worker = worker.unwrap_or_else(|| panic!("nobody outlived it: {:?}", ran.survivors));
-    assert!(worker.declared && worker.ended, "{worker:?}");
     assert_eq!(state(&desk, "network.json")["state"], "done");
     // Its own check waits behind the gate, so that what it is told is of the run before.
     gate.shut();
@@ -96,7 +96,7 @@ fn told_with_the_next_prompt(case: &Case) {
     assert!(opened.contains(IN_PROGRESS) && !opened.contains(FOUND), "{opened}");
     assert!(wait_until(|| gate.waits() == 1), "the check was not started");
     gate.open("now");
-    desk.dogwatch(&["network", "wait", "--timeout", "40s"]).unwrap();
+    desk.dogwatch(&["network", "wait", "--timeout", "90s"]).unwrap();
     let turns = talk.say(&desk.shell("echo hello"));
     let (asked, answered) = (turns[0].context(), turns.last().unwrap().context());
     // Of Grok's events only those of a tool reach its model.

@@ -231,7 +231,8 @@ fn never_answers(case: &Case) {
             format!("export const Plain = async () => ({{ 'tool.execute.before': () => {{ {note} }} }});"),
         ),
     };
-    for hold in ["", "setInterval(() => {}, 1000)"] {
+    let holds: &[&str] = if case.agent == Agent::Pi { &["", "setInterval(() => {}, 1000)"] } else { &[""] };
+    for hold in holds {
         let desk = case.bare_desk();
         let folder = desk.home().join(folder);
         fs::create_dir_all(&folder).unwrap();
@@ -239,7 +240,7 @@ fn never_answers(case: &Case) {
         fs::write(folder.join("plain.js"), format!("import {{ writeFileSync }} from 'node:fs';\n{module}\n"))
             .unwrap();
         let ran =
-            desk.run(&a_tool(&desk), &How { deadline: Duration::from_secs(20), ..How::default() }).unwrap();
+            desk.run(&a_tool(&desk), &How { deadline: Duration::from_secs(30), ..How::default() }).unwrap();
         let told = told(&desk, &ran);
         assert!(desk.home().join("begun").exists(), "{told}");
         assert!(!trail(&desk).exists(), "the tool does not run: {told}");

@@ -59,7 +59,7 @@ fn provenance(case: &Case) {
     let expected = vec![of(start, "session-start"), of("prompt-1", "person")];
     assert_eq!(found, sorted(expected.clone()), "{:?}", opened.texts());
     gate.open("now");
-    desk.dogwatch(&["network", "wait", "--timeout", "40s"]).unwrap();
+    desk.dogwatch(&["network", "wait", "--timeout", "90s"]).unwrap();
     let later = talk.say("").remove(0);
     let found = sorted(classified(&desk, &later, &words));
     let more = [of("prompt-2", "person"), of(WAKE, "wake")];
