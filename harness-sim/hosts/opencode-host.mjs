@@ -30,6 +30,7 @@
 //   {"provider_call":{"session":ID,"for":"turn"|"title"|"summary","agent":A,"system":[…],"messages":[{role,content}…]}}
 //   {"dangling":{"session":ID}}                         a prompt that came when `run` was leaving: no request follows
 //   {"blocked":{"reason":R}} | {"ran":{"name":N,"input":ANY}}    a tool call
+//   {"tool_result":TEXT}                                what the model gets in the place of the tool's own result
 //   {"error":{"hook":NAME,"message":M}}                 a plugin threw where OpenCode goes on
 //   {"notify":{"text":T,"type":Y,"shown":BOOL}}             a toast, which the terminal program shows
 //   {"console":{"stream":"stdout"|"stderr","text":T}}       what a plugin printed
@@ -82,7 +83,14 @@ function failed(hook, error) {
 // Each plugin gets an object of its own; nobody waits for what it returns.
 function publish(type, properties, id = newId("evt")) {
   say({ event: type, id, session: properties.sessionID });
-  for (const hook of hooks) hook.event?.({ event: { id, type, properties } });
+  for (const hook of hooks) {
+    const given = { event: { id, type, properties } };
+    try {
+      Promise.resolve(hook.event?.(given)).catch((error) => failed("event", error));
+    } catch (error) {
+      failed("event", error);
+    }
+  }
 }
 
 // All plugins get the same objects, one after the other. One that throws ends it.
@@ -239,8 +247,12 @@ const commands = {
       if (reason) failed("start", reason);
       if (!module) continue;
       try {
-        for (const plugin of new Set(Object.values(module))) {
-          if (typeof plugin !== "function") throw new TypeError("Plugin export is not a function");
+        const plugins = new Set(Object.values(module));
+        // Seen: then none of them is called.
+        if ([...plugins].some((plugin) => typeof plugin !== "function")) {
+          throw new TypeError("Plugin export is not a function");
+        }
+        for (const plugin of plugins) {
           const made = await plugin(input);
           for (const name of Object.keys(made ?? {}).filter((name) => !HOOKS.includes(name))) odd("plugin", name, HOOKS);
           hooks.push(made ?? {});
@@ -249,7 +261,13 @@ const commands = {
         failed("start", error);
       }
     }
-    for (const hook of hooks) await hook.config?.({});
+    for (const hook of hooks) {
+      try {
+        await hook.config?.({});
+      } catch (error) {
+        failed("config", error);
+      }
+    }
   },
   session({ session: id, parent }) {
     const session = { id, parentID: parent, title: "New session", messages: [] };
@@ -266,7 +284,12 @@ const commands = {
       return say({ blocked: { reason: error instanceof Error ? error.message : String(error) } });
     }
     say({ ran: { name, input } });
-    await trigger("tool.execute.after", { ...call, args: input }, { title: name, output: "done\n", metadata: {} });
+    try {
+      await trigger("tool.execute.after", { ...call, args: input }, { title: name, output: "done\n", metadata: {} });
+    } catch (error) {
+      // Seen: in the place of what the tool gave.
+      say({ tool_result: error instanceof Error ? error.message : String(error) });
+    }
   },
   async compact({ session: id }) {
     const session = sessionOf(id);

@@ -173,6 +173,10 @@ impl Hosted for OpenCode {
             if line.get("ran").is_some() {
                 effects.push(Effect::new(Kind::Ran));
             }
+            if let Some(text) = line.get("tool_result").and_then(Value::as_str) {
+                let why = "a handler threw; its words stand in the place of the tool's result".to_owned();
+                effects.push(Effect { why: Some(why), ..Effect::context(text) });
+            }
         }
         effects
     }

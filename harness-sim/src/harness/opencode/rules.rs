@@ -27,6 +27,10 @@ pub(super) const RULES: &[Rule] = &[
         SEEN,
     ),
     rule(
+        "an event or config handler that throws, and a module that throws or does not parse, are passed over; a tool.execute.after that throws gives the model its words in the place of the tool's result",
+        "2026-12-01, in the running program",
+    ),
+    rule(
         "tool.execute.before: a plugin that throws blocks the call, with its message; no tool.execute.after follows",
         SEEN,
     ),
