@@ -73,7 +73,7 @@ pub fn overview(run: &Run, now: Timestamp) -> String {
             record.generation,
             line(&record.started_at),
             record.deadline_seconds,
-            if record.checks.iter().any(|row| row.sweep) { ", with sweeps" } else { "" }
+            if record.sweeps && record.checks.iter().any(|row| row.sweep) { ", with sweeps" } else { "" }
         )
     };
     match run {

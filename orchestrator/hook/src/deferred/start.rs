@@ -59,8 +59,9 @@ pub enum Started {
 /// # Errors
 /// Why it cannot be, as a clause.
 pub async fn start(engine: &Engine, request: &Request<'_>) -> Result<Started, String> {
-    let mut checks = planned(request.network, request.git);
-    checks.retain(|check| request.sweeps || !check.sweep);
+    let planned = planned(request.network, request.git).into_iter();
+    let (checks, left_out): (Vec<Check>, Vec<Check>) =
+        planned.partition(|check| request.sweeps || !check.sweep);
     if checks.is_empty() {
         return Ok(Started::Nothing);
     }
@@ -76,7 +77,8 @@ pub async fn start(engine: &Engine, request: &Request<'_>) -> Result<Started, St
         Decision::Nothing => Ok(Started::Nothing),
         Decision::Reused => Ok(Started::Reused),
         Decision::Fresh(due) => {
-            fresh(engine, request, &turn, run.record(), &checks, &due).await?;
+            let kept = kept(run.record(), &left_out);
+            fresh(engine, request, &turn, run.record(), rows(run.record(), &checks, &due), kept).await?;
             Ok(Started::Fresh)
         }
     }
@@ -121,8 +123,8 @@ async fn fresh(
     request: &Request<'_>,
     turn: &Turn<'_>,
     before: Option<&Record>,
-    checks: &[Check],
-    due: &[&Check],
+    rows: Vec<CheckRow>,
+    kept: Vec<CheckRow>,
 ) -> Result<(), String> {
     let (host, pid_namespace) = network::vantage();
     let record = |run: &DetachedRun| Record {
@@ -137,7 +139,7 @@ async fn fresh(
         started_at: network::stamp(request.now),
         deadline_seconds: request.deadline.get(),
         ended_at: None,
-        checks: rows(before, checks, due),
+        checks: [rows, kept].concat(),
     };
     // Of an earlier run: what is in it then is of this one.
     let _ = request.state.remove(network::LOG);
@@ -176,6 +178,17 @@ fn rows(before: Option<&Record>, checks: &[Check], due: &[&Check]) -> Vec<CheckR
         if is_due { waiting } else { known().unwrap_or(waiting) }
     };
     checks.iter().map(row).collect()
+}
+
+/// What a run leaves out has answered before. It stays, or the next start would ask again too soon.
+fn kept(before: Option<&Record>, left_out: &[Check]) -> Vec<CheckRow> {
+    let answer = |check: &Check| {
+        let is_its = |row: &&CheckRow| {
+            row.name == check.name && row.command == check.fingerprint() && row.state == CheckState::Clean
+        };
+        before?.checks.iter().find(is_its).cloned()
+    };
+    left_out.iter().filter_map(answer).collect()
 }
 
 /// Whether it has to be asked again. What asked for action is, because the session that heard of it may be gone.

@@ -115,6 +115,29 @@ fn a_run_without_sweeps_does_not_serve_a_start_that_needs_them() {
 }
 
 #[test]
+fn a_run_without_sweeps_keeps_what_a_sweep_has_answered() {
+    let home = Home::new(&format!(
+        "[[network.check]]\nname = \"red\"\ncommand = \"exit 1\"\n{}",
+        SWEEP.replace("GATE(fetch)", "GATE(fetch); exit 0")
+    ));
+    let mut session = Session::new(&home, "s");
+    session.open("startup");
+    home.wait_for_start("fetch");
+    home.open_gate("fetch");
+    home.wait();
+    // What asks for action is asked again, the sweep left out; the next start finds its answer still fresh.
+    for source in ["clear", "startup"] {
+        session.open(source);
+        let report = home.wait();
+        assert!(report.contains("- fetch (sweep): nothing to do ("), "{source}: {report}");
+        assert_eq!(report.contains(", with sweeps"), source == "startup", "{source}: {report}");
+        assert_eq!(home.starts("fetch"), 1, "{source}");
+    }
+    drop(session);
+    home.assert_nothing_runs();
+}
+
+#[test]
 fn another_session_gets_a_run_and_a_generation_of_its_own() {
     let home = Home::new(SLOW);
     let mut first = Session::new(&home, "first");
