@@ -34,7 +34,8 @@
 //   {"error":{"hook":NAME,"message":M}}                 a plugin threw where OpenCode goes on
 //   {"notify":{"text":T,"type":Y,"shown":BOOL}}             a toast, which the terminal program shows
 //   {"console":{"stream":"stdout"|"stderr","text":T}}       what a plugin printed
-//   {"odd":{"where":W,"name":NAME,"known":[…]}}             what OpenCode does not read: a hook's name, a hook's result
+//   {"odd":{"where":W,"name":NAME,"known":[…]}}             what OpenCode does not read: a hook's name, a hook's result,
+//                                                       a field of its output; with "is" a field of another kind
 //   {"not_run":{"path":P,"why":W}}                          a plugin that this host cannot load, and OpenCode might
 //   {"listeners":{NAME:COUNT…}}
 //   {"done":COMMAND,"milliseconds":MS}                  always the last line of a command
@@ -44,7 +45,7 @@
 // As in `run`, only stdin holds this process, and only between commands: whatever a plugin references keeps it, and what a
 // plugin has OpenCode await without a reference ends it. `serve` and `tui` hold it until stdin ends.
 
-import { captureOutput, load, odd, say, serve } from "./shared.mjs";
+import { captureOutput, compare, kinds, load, odd, say, serve } from "./shared.mjs";
 
 // A plugin's `process.argv`. The TUI's worker does not see what the person has typed.
 const ARGV = {
@@ -62,6 +63,15 @@ const HOOKS = (
   "experimental.provider.small_model experimental.session.compacting experimental.text.complete permission.ask provider " +
   "shell.env tool tool.definition tool.execute.after tool.execute.before"
 ).split(" ");
+
+// What of an output OpenCode reads, of the hooks that are played here (@opencode-ai/plugin 1.18.33).
+const OUTPUTS = {
+  "chat.message": ["message", "parts"],
+  "tool.execute.before": ["args"],
+  "tool.execute.after": ["title", "output", "metadata"],
+  "experimental.chat.system.transform": ["system"],
+  "experimental.session.compacting": ["context", "prompt"],
+};
 
 const sessions = new Map();
 let hooks = [];
@@ -96,8 +106,11 @@ function publish(type, properties, id = newId("evt")) {
 // All plugins get the same objects, one after the other. One that throws ends it.
 async function trigger(name, input, output) {
   for (const hook of hooks) {
+    if (!hook[name]) continue;
     // They change `output`; what they return is nobody's.
-    const result = await hook[name]?.(input, output);
+    const before = kinds(output);
+    const result = await hook[name](input, output);
+    compare(name, before, output, OUTPUTS[name]);
     if (result !== undefined && result !== output) say({ odd: { where: name, result: true } });
   }
   return output;

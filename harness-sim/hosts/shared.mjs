@@ -2,11 +2,15 @@
 // later, no dependencies. It stands beside the host's script.
 
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeSync } from "node:fs";
 import * as node from "node:module";
 import { pathToFileURL } from "node:url";
 
-const write = process.stdout.write.bind(process.stdout);
+// The simulator has its answers on a descriptor of their own, so that nothing that a module or its children print can be
+// one. Whoever starts the host without that reads them on stdout. Children get neither the variable nor the descriptor.
+const answers = process.env.HARNESS_SIM_ANSWERS;
+delete process.env.HARNESS_SIM_ANSWERS;
+const write = answers ? (text) => writeAll(Number(answers), text) : process.stdout.write.bind(process.stdout);
 // Node 22.13 has it. What it cannot take out (enums, namespaces, decorators) is none of the types.
 const CAN_STRIP = typeof node.stripTypeScriptTypes === "function";
 // What a missing part of Node or of the simulator says; it is no fault of a module.
@@ -31,6 +35,10 @@ export function load(url, context, next) {
   return { format: "module", source, shortCircuit: true };
 }`;
 node.register(`data:text/javascript,${encodeURIComponent(LOADER)}`);
+
+function writeAll(descriptor, text) {
+  for (let rest = Buffer.from(text); rest.length > 0; ) rest = rest.subarray(writeSync(descriptor, rest));
+}
 
 export function say(line) {
   write(`${JSON.stringify(line)}\n`);
@@ -94,6 +102,19 @@ export function look(where, result, fields) {
     else if (value !== undefined && fields[name] && !fields[name].includes(kind(value))) {
       say({ odd: { where, name, is: kind(value), wants: fields[name] } });
     }
+  }
+}
+
+/** The kinds of an object's fields. */
+export function kinds(object) {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, kind(value)]));
+}
+
+/** Tells what a hook has made of an object that it may change: fields of another kind than before, and new ones. */
+export function compare(where, before, object, known) {
+  for (const [name, is] of Object.entries(kinds(object))) {
+    if (name in before && before[name] !== is) say({ odd: { where, name, is, wants: [before[name]] } });
+    if (!(name in before) && !known.includes(name)) say({ odd: { where, name, of: "the output", known } });
   }
 }
 

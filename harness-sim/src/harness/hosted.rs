@@ -150,7 +150,10 @@ fn unread(harness: Harness, line: &Value) -> Option<Effect> {
     let what = match place {
         "on" => format!("on({name:?}): {} has no such event", harness.name()),
         "plugin" => format!("{name:?}: {} has no such hook", harness.name()),
-        _ => format!("{place}: {} does not read {name:?} of a result", harness.name()),
+        _ => {
+            let whole = odd["of"].as_str().unwrap_or("a result");
+            format!("{place}: {} does not read {name:?} of {whole}", harness.name())
+        }
     };
     let advice = match nearest(name, &known) {
         Some(near) => format!("did you mean {near}?"),

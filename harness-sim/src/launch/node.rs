@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -23,16 +23,17 @@ use super::session::{LINGER, LONGEST_SESSION, START_BOUND, Shared, ends_within, 
 use crate::env;
 use crate::report::{Survivor, survivor};
 
-/// The first thing that it says, before it becomes Node; and then it becomes Node.
-const LAUNCH: &str = r#"exec <"$1" >"$2" 2>"$3"
-printf '{"host":%d,"supervisor":%d}\n' $$ $PPID
-shift 3
-exec "$@""#;
+/// The first thing that it says, before it becomes Node; and then it becomes Node. Its answers have a descriptor of their
+/// own: what an extension or a child of it prints is in files.
+const LAUNCH: &str = r#"exec <"$1" 3>"$2" >"$3" 2>"$4"
+printf '{"host":%d,"supervisor":%d}\n' $$ $PPID >&3
+shift 4
+HARNESS_SIM_ANSWERS=3 exec "$@""#;
 /// How often it is looked whether children that nobody awaits are gone.
 const LOOK: Duration = Duration::from_millis(5);
 /// Rounds of the event loop in which an answer becomes a call, and the call a message.
 const ROUNDS: usize = 4;
-/// The most that is kept of what it says on stderr.
+/// The most that is kept of what it says on stderr, and of what an event prints.
 const KEEP_BYTES: u64 = 64 * 1024;
 
 /// What is started, and as whom.
@@ -64,6 +65,7 @@ pub(crate) struct Node {
     orders: Option<File>,
     answers: File,
     rest: Vec<u8>,
+    stdout: File,
     stderr: PathBuf,
     host: i32,
     supervisor: i32,
@@ -91,13 +93,14 @@ impl Node {
             std::fs::create_dir_all(path.parent().unwrap_or(top))?;
             std::fs::write(path, text)?;
         }
-        let [orders, answers, stderr] = ["orders", "answers", "stderr"].map(|name| top.join(name));
+        let [orders, answers, stdout, stderr] =
+            ["orders", "answers", "stdout", "stderr"].map(|name| top.join(name));
         for pipe in [&orders, &answers] {
             nix::unistd::mkfifo(pipe, nix::sys::stat::Mode::from_bits_truncate(0o600))
                 .map_err(io::Error::from)?;
         }
         let script = program.files.first().map(|(name, _)| top.join(name)).unwrap_or_default();
-        let paths = [&orders, &answers, &stderr].map(|path| path.clone().into_os_string());
+        let paths = [&orders, &answers, &stdout, &stderr].map(|path| path.clone().into_os_string());
         let words = [node.into(), script.into_os_string()];
         let mut command = engine::Command::new("/bin/sh")
             .args(["-c", LAUNCH, "sh"])
@@ -114,12 +117,14 @@ impl Node {
         // Both open at once: for reading without waiting for a writer, and for reading and writing.
         let answers = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(&answers)?;
         let orders = OpenOptions::new().read(true).write(true).open(&orders)?;
+        let stdout = OpenOptions::new().read(true).write(true).create_new(true).open(&stdout)?;
         let run = shared.run(&command, &bounds)?;
         let mut started = Self {
             run: Some(run),
             orders: Some(orders),
             answers,
             rest: Vec::new(),
+            stdout,
             stderr,
             host: 0,
             supervisor: 0,
@@ -215,7 +220,6 @@ impl Node {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
-                // An extension may print what it likes.
                 if let Ok(line) = serde_json::from_slice::<Value>(&line)
                     && line.is_object()
                 {
@@ -278,6 +282,16 @@ impl Node {
             .filter(|process| process.pid != self.host)
             .filter(|process| !self.known.iter().any(|known| same(known, process)))
             .collect()
+    }
+
+    /// What was printed past the host since this was asked last: to the descriptor itself, or by a child that has it.
+    pub(crate) fn printed(&mut self) -> io::Result<Option<Value>> {
+        let mut bytes = Vec::new();
+        (&self.stdout).take(KEEP_BYTES).read_to_end(&mut bytes)?;
+        // The rest of too much belongs to no later event.
+        self.stdout.seek(SeekFrom::End(0))?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok((!bytes.is_empty()).then(|| serde_json::json!({"console": {"stream": "stdout", "text": text}})))
     }
 
     /// What it has said on stderr, its beginning.

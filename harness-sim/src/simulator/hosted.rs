@@ -150,6 +150,12 @@ impl Simulator {
 impl Hosting {
     /// Has an event played, and what has to have been before it; what was said.
     fn play(&mut self, play: &Play, until: Instant) -> std::io::Result<(Vec<Value>, Ended)> {
+        let (mut lines, ended) = self.play_all(play, until)?;
+        lines.extend(self.node.printed()?);
+        Ok((lines, ended))
+    }
+
+    fn play_all(&mut self, play: &Play, until: Instant) -> std::io::Result<(Vec<Value>, Ended)> {
         let mut lines = Vec::new();
         for order in &play.before {
             let (mut said, mut ended) = self.node.order(order, until)?;
@@ -166,6 +172,7 @@ impl Hosting {
                 return Ok((lines, ended));
             }
         }
+        self.node.printed()?;
         let (said, ended) = self.node.order(&play.order, until)?;
         lines.extend(said);
         if ended != Ended::Done {
