@@ -324,6 +324,12 @@ fn text_of_the_file_cannot_break_a_message() {
 }
 
 #[test]
+fn a_message_quotes_no_credential() {
+    let text = "[digest]\ndeadline = \"see the page https://user:a-long-s3cret@host.invalid\"\n";
+    insta::assert_snapshot!(messages(text), @r#".dogwatch/config.toml:2:12: digest.deadline: expected whole seconds from 1 to 86400, found the text "see the page https://***@host.invalid""#);
+}
+
+#[test]
 fn more_than_64_stages_are_refused() {
     let stage = |n| format!("[[digest.stage]]\nname = \"s{n}\"\ncommand = \"true\"\n");
     let stages = |count: usize| (0..count).map(stage).collect::<String>();

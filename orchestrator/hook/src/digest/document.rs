@@ -112,3 +112,34 @@ pub fn file_name(session: &str) -> String {
 pub fn full_text_path(home: &Path, session: &str) -> std::path::PathBuf {
     home.join("state/digest").join(file_name(session))
 }
+
+#[cfg(test)]
+mod tests {
+    use dogwatch_engine::process::{Deadline, Engine};
+    use dogwatch_engine::stages::{Digest, Progress, Stage, Work};
+
+    use super::*;
+
+    /// The section of a stage that says this, in a digest that keeps so many bytes.
+    fn section_of(text: &'static str, cap_bytes: usize) -> String {
+        let mut digest = Digest::new(Engine::new(), Deadline::DEFAULT);
+        digest.cap_bytes = cap_bytes;
+        let work = Work::Function(Box::new(move || Some(text.to_owned())));
+        let stage = Stage { name: "a".to_owned(), bound: Deadline::DEFAULT, work };
+        let mut told = String::new();
+        let run = digest.run(vec![stage], std::future::pending(), |progress| {
+            if let Progress::Turn(stage) = progress {
+                told.extend(section(stage));
+            }
+        });
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(run);
+        told
+    }
+
+    #[test]
+    fn no_section_holds_a_credential_nor_half_of_one() {
+        let text = "https://user:s3cret@host https://user:s3cret@host";
+        assert_eq!(section_of(text, 1000), "\n## a\nhttps://***@host https://***@host\n");
+        assert_eq!(section_of(text, text.len() - 7), "\n## a\nhttps://***@host https://***\n");
+    }
+}

@@ -126,6 +126,16 @@ mod tests {
     }
 
     #[test]
+    fn a_cut_leaves_no_half_of_a_credential() {
+        let url = "https://user:s3cret@host.invalid/";
+        for before in SHOWN_BYTES - url.len()..SHOWN_BYTES {
+            let profile = format!("{} {url}", "x".repeat(before));
+            let said = with(Some(profile.as_bytes()), false).text.unwrap();
+            assert!(!said.contains("user"), "{said}");
+        }
+    }
+
+    #[test]
     fn bytes_that_are_no_text_are_one_line() {
         let cut_in_a_character = "🙂".as_bytes()[..3].to_vec();
         for bytes in [b"Terse.\xFF\n".to_vec(), vec![0xFF; 5000], cut_in_a_character] {

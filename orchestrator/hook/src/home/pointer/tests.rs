@@ -31,6 +31,16 @@ fn reads_a_whole_pointer() {
     );
 }
 
+#[test]
+fn a_cut_line_leaves_no_half_of_a_credential() {
+    for before in LINE_CHARS - 30..LINE_CHARS {
+        let pointer =
+            Pointer::parse(&format!("## Scope\n{} https://user:s3cret@host/\n", "x".repeat(before)));
+        let scope = pointer.scope.unwrap();
+        assert!(!scope.contains("user"), "{scope}");
+    }
+}
+
 #[rstest]
 #[case::empty("")]
 #[case::headings_only("# Scope\n# Next action\n## Blockers\n")]

@@ -60,6 +60,7 @@ fn users_and_passwords_are_hidden(#[case] text: &str, #[case] expected: &str) {
 #[case("GET /x?token=abc HTTP/1.1", "GET /x?token=*** HTTP/1.1")]
 #[case("https://h?token=ab'cd)", "https://h?token=***)")]
 #[case("https://h?token=https://u:p@h", "https://h?token=***")]
+#[case("https://h?token=ab\"cd`e", "https://h?token=***")]
 fn values_of_secret_keys_are_hidden(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(redact(text), expected);
 }
