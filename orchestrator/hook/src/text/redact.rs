@@ -126,35 +126,50 @@ struct Word<'a> {
     is_cut: bool,
     /// What ends the URL that is being read, because it was opened just before it: `(https://…)`.
     closer: Option<u8>,
+    /// Whether a query or a fragment has begun.
+    in_query: bool,
 }
 
 impl<'a> Word<'a> {
     fn new(bytes: &'a [u8], is_cut: bool) -> Self {
-        Word { bytes, last_at: bytes.iter().rposition(|byte| *byte == b'@'), is_cut, closer: None }
+        Word {
+            bytes,
+            last_at: bytes.iter().rposition(|byte| *byte == b'@'),
+            is_cut,
+            closer: None,
+            in_query: false,
+        }
     }
 
     /// Tells what is to be hidden, in order. Every step goes on behind what the one before looked at.
     fn scan(mut self, mut hide: impl FnMut(Range<usize>)) {
-        let (mut at, mut floor, mut in_query) = (0, 0, false);
+        let (mut at, mut floor) = (0, 0);
         while at < self.bytes.len() {
             if let Some((form, len)) = Form::at(&self.bytes[at..]) {
                 let scheme = self.scheme(floor, at);
-                let before = scheme.start.checked_sub(1).and_then(|before| self.bytes.get(before));
-                self.closer = before.copied().and_then(closing);
+                let before = (scheme.start > floor).then(|| self.bytes[scheme.start - 1]);
+                // A URL within another ends where the outer one does.
+                self.closer = before.and_then(closing).or(self.closer);
                 let begin = at + len;
                 at = begin;
-                if let Some(user) = self.user(begin, form, is_like_ssh(&self.bytes[scheme])) {
+                let is_ssh = is_like_ssh(&self.bytes[scheme]);
+                if let Some(user) = self.user(begin, form, is_ssh) {
                     at = user.end;
-                    if !is_hidden(&self.bytes[user.clone()]) {
+                    // Where it runs to the end of a text that was cut, what it is cannot be told.
+                    let is_named_only =
+                        is_ssh_user(&self.bytes[user.clone()], is_ssh) && at < self.bytes.len();
+                    if !is_named_only && !is_hidden(&self.bytes[user.clone()]) {
                         hide(user);
                     }
                 }
                 floor = at;
-            } else if let Some(len) = self.mark(at, in_query) {
-                in_query = true;
+            } else if let Some(len) = self.mark(at, self.in_query) {
+                self.in_query = true;
                 at += len;
                 if let Some(value) = self.secret_value(at) {
                     at = value.end;
+                    // What is hidden is no part of what follows.
+                    floor = at;
                     if !is_hidden(&self.bytes[value.clone()]) {
                         hide(value);
                     }
@@ -176,9 +191,15 @@ impl<'a> Word<'a> {
         end - len..end
     }
 
-    /// What stands between `://` and `@`, if it is a credential.
+    /// What stands between `://` and `@`: a credential, or the user name of ssh.
     fn user(&self, begin: usize, form: Form, is_ssh: bool) -> Option<Range<usize>> {
-        let end = (begin..self.bytes.len()).find(|at| self.ends_authority(*at, form));
+        let mut in_query = self.in_query;
+        let end = (begin..self.bytes.len()).find(|at| {
+            let mark = self.mark(*at, in_query);
+            // As the scan is going to see it, which goes on behind the user.
+            in_query = if self.bytes[*at] == b'@' { self.in_query } else { in_query || mark.is_some() };
+            self.ends_authority(*at, form, mark)
+        });
         let is_open = end.is_none() && self.is_cut;
         let end = end.unwrap_or(self.bytes.len());
         let authority = &self.bytes[begin..end];
@@ -206,20 +227,22 @@ impl<'a> Word<'a> {
                 return Some(begin..if is_entangled { self.trim(end, self.bytes.len()) } else { last });
             }
         }
-        let user = begin..begin + at.filter(|at| *at > 0)?;
-        (!is_ssh_user(&self.bytes[user.clone()], is_ssh)).then_some(user)
+        Some(begin..begin + at.filter(|at| *at > 0)?)
     }
 
-    fn ends_authority(&self, at: usize, form: Form) -> bool {
+    fn ends_authority(&self, at: usize, form: Form, mark: Option<usize>) -> bool {
         match self.bytes[at] {
             b'/' | b'?' | b'#' | b'<' | b'>' | b'\\' | b'|' => true,
-            b'&' => form == Form::Percent,
-            b'%' if form == Form::Percent => {
-                let rest = &self.bytes[at..];
-                [b"%2f", b"%3f", b"%23"].iter().any(|mark| starts_with(rest, *mark))
-            }
+            b'&' if form == Form::Percent => true,
+            b'%' if form == Form::Percent && self.is_encoded_end(at) => true,
+            // The next key of the query that this URL stands in.
+            b'&' | b';' | b'%' if mark.is_some_and(|len| self.secret_value(at + len).is_some()) => true,
             _ => self.ends_url(at),
         }
+    }
+
+    fn is_encoded_end(&self, at: usize) -> bool {
+        [b"%2f", b"%3f", b"%23"].iter().any(|mark| starts_with(&self.bytes[at..], *mark))
     }
 
     /// Whether a closing quote or bracket stands here.
