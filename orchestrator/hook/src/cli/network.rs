@@ -18,10 +18,11 @@ use crate::home::state::Folder;
 /// Between looks at a run whose processes cannot be watched from here.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What the network checks of this project have found: they run beside a session, and never in front of it.
+/// What the network checks of this project have found.
 ///
-/// A session that opens starts them (`[network]` in .dogwatch/config.toml) and is told at once what is ready, later what
-/// asks for action.
+/// They run beside a session, and never in front of it. A session that opens in an agent starts those that `[network]` in
+/// .dogwatch/config.toml names, and is told at once what is ready, later what asks for action. `dogwatch open` by a person
+/// starts none.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit codes:
@@ -30,8 +31,8 @@ Exit codes:
   2  the command line was wrong
 
 Environment:
-  DOGWATCH_NETWORK_TIMEOUT  their deadline in whole seconds, over the config's and the default of 120; a session's
-                            start reads it")]
+  DOGWATCH_NETWORK_TIMEOUT  their deadline in whole seconds, over the config's and the
+                            default of 120; a session's start reads it")]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Verb,

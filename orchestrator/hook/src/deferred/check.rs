@@ -166,7 +166,7 @@ fn said(captured: &Captured) -> String {
     let missing = captured.outcome.stdout_bytes.saturating_sub(kept.len() as u64);
     let is_dropped = captured.outcome.stdout_bytes > captured.stdout.len() as u64;
     match (kept.trim().is_empty(), kept.len() < text.len() || is_dropped) {
-        (true, _) => "(it says nothing more)".to_owned(),
+        (true, _) => "(it printed nothing to stdout)".to_owned(),
         (false, false) => kept.to_owned(),
         (false, true) => format!("{kept}\n[cut here: about {missing} bytes more]"),
     }

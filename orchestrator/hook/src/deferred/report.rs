@@ -77,14 +77,16 @@ pub fn overview(run: &Run, now: Timestamp) -> String {
         )
     };
     match run {
-        Run::Never => "network: no check has run yet\n".to_owned(),
+        Run::Never => "network: no check has run yet; a session that opens in an agent starts those that `[network]` in \
+                       .dogwatch/config.toml names, once a person has trusted it\n"
+            .to_owned(),
         Run::Garbage => {
             "network: the record of the last run cannot be read; the next session replaces it\n".to_owned()
         }
         Run::Live(record) => {
-            let left = record.left(now).as_secs();
+            let left = record.to_deadline(now).as_secs();
             let open = unconfirmed(record);
-            format!("network: running ({}); not yet confirmed: {open}; at most {left} s more\n", of(record))
+            format!("network: running ({}); not yet confirmed: {open}; {left} s to the deadline\n", of(record))
         }
         Run::Over(record) => {
             let ended = record.ended_at.as_deref().unwrap_or("at an unknown time");

@@ -165,6 +165,11 @@ impl Record {
         Duration::from_secs(left.clamp(0, most).unsigned_abs())
     }
 
+    /// How long its checks may still take; what is not at its end then is ended.
+    pub fn to_deadline(&self, now: Timestamp) -> Duration {
+        self.left(now).saturating_sub(Duration::from_secs(OVERDUE_SECONDS.unsigned_abs()))
+    }
+
     fn started(&self) -> Option<Timestamp> {
         self.started_at.parse().ok()
     }

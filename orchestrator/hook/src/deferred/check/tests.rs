@@ -75,7 +75,7 @@ fn failed(text: &str) -> Verdict {
 #[rstest]
 #[case::nothing_to_do(0, "all well\n", "", Verdict::Clean(None))]
 #[case::action(1, "a\nb\n", "noise\n", action("a\nb"))]
-#[case::action_without_a_word(1, " \n\n", "only noise", action("(it says nothing more)"))]
+#[case::action_without_a_word(1, " \n\n", "only noise", action("(it printed nothing to stdout)"))]
 #[case::failed(2, "out\n", "a\nlast words\n\n", failed("exit 2: last words"))]
 #[case::failed_on_stdout(3, "out\nlast\n", " \n", failed("exit 3: last"))]
 #[case::failed_silently(127, "", "", failed("exit 127: it said nothing"))]

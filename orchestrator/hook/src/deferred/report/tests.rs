@@ -178,7 +178,11 @@ fn the_report_has_a_line_for_each_check_and_what_this_run_heard() {
 #[test]
 fn the_overview_of_each_run() {
     let of = "generation 3, started 2026-11-30T12:00:00Z, deadline 100 s";
-    assert_eq!(overview(&Run::Never, at(0)), "network: no check has run yet\n");
+    assert_eq!(
+        overview(&Run::Never, at(0)),
+        "network: no check has run yet; a session that opens in an agent starts those that `[network]` in \
+         .dogwatch/config.toml names, once a person has trusted it\n"
+    );
     assert_eq!(
         overview(&Run::Garbage, at(0)),
         "network: the record of the last run cannot be read; the next session replaces it\n"
@@ -186,7 +190,7 @@ fn the_overview_of_each_run() {
     let mut running = record(RunState::Running, every_state());
     assert_eq!(
         overview(&Run::Live(running.clone()), at(30)),
-        format!("network: running ({of}); not yet confirmed: waits, runs; at most 100 s more\n")
+        format!("network: running ({of}); not yet confirmed: waits, runs; 70 s to the deadline\n")
     );
     running.checks[0].sweep = true;
     assert_eq!(
